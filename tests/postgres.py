@@ -31,7 +31,7 @@ def _server() -> str:
 
 
 def new_schema() -> str:
-    """The address of an empty journal. Skips the test where there is no server to be had."""
+    """The address of an empty journal. Skips the test if no server is available."""
     server = _server()
     if not server:
         pytest.skip("there is no PostgreSQL: install `pgserver`, or name a server in BOUGH_TEST_POSTGRES")

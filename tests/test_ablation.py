@@ -78,11 +78,11 @@ def test_a_careful_model_tests_reads_writes_and_is_done() -> None:
     assert reply(request(run, passed), CAREFUL, "1").tool == "done"
 
 
-def test_a_spell_goes_on_until_it_is_named() -> None:
+def test_a_spell_lasts_until_it_is_named() -> None:
     turn: Turn = ("read", {"path": "x.py"}, "…")
     stuck = Rates(stays=1.0, heeds=1.0, stuck=0.0, early=0.0)
     assert reply(request(turn, said=SPELLS["repeat"]), stuck, "1").text == SPELLS["repeat"]
-    told = "bough watches the work, and it does not seem to move: `read` is called again."
+    told = "bough watches the work, and it seems to be stuck: `read` is called again."
     assert reply(request(turn, said=SPELLS["repeat"], told=told), stuck, "1").text not in SPELLS.values()
 
 

@@ -152,7 +152,7 @@ def cycles(source: Path) -> list[str]:
 
 
 def same_classes(source: Path) -> list[str]:
-    """Class names that exist more than once: whoever searches for one finds another."""
+    """Class names that exist more than once: a search for one finds another."""
     places: dict[str, list[str]] = defaultdict(list)
     for name, tree in modules(source).items():
         for node in ast.walk(tree):

@@ -72,7 +72,7 @@ def test_what_the_person_wants_to_see_first_is_said_by_the_person_alone(tmp_path
     assert config.load_config(tmp_path, {**env, "XDG_CONFIG_HOME": str(tmp_path)}).approve.commands == ()
     assert config.load_config(tmp_path, {**env, "BOUGH_APPROVE_COMMANDS": "a:b"}).approve.commands == ("a", "b")
     (tmp_path / "bough.toml").write_text("[approve]\ncommands = []\n")
-    with pytest.raises(UsageError, match=r"`approve\.commands` is not for a repository to set"):
+    with pytest.raises(UsageError, match=r"`approve\.commands` cannot be set in a repository"):
         config.load_config(tmp_path, env)
     (tmp_path / "bough.toml").unlink()
     (own / "config.toml").write_text("[approve]\ncommand = 1\n")
@@ -80,7 +80,7 @@ def test_what_the_person_wants_to_see_first_is_said_by_the_person_alone(tmp_path
         config.load_config(tmp_path, env)
 
 
-def test_what_the_person_sets_is_no_wish(tmp_path: Path) -> None:
+def test_what_the_person_sets_is_not_a_wish(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text('[models]\nmain = "openai:x"\n[budget]\nrounds = 99\n')
     loaded = config.load_config(tmp_path, {"BOUGH_BUDGET_ROUNDS": "500", "BOUGH_MODELS_MAIN": "ollama:y"})
     assert (loaded.budget.rounds, loaded.models.main) == (500, "ollama:y")
@@ -88,11 +88,11 @@ def test_what_the_person_sets_is_no_wish(tmp_path: Path) -> None:
 
 def test_settings_are_read_from_plain_files(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "bough.toml")
-    with pytest.raises(UsageError, match="holds no settings"):
+    with pytest.raises(UsageError, match="is not a settings file"):
         config.load_config(tmp_path, {})
     (tmp_path / "bough.toml").unlink()
     (tmp_path / "bough.toml").symlink_to("/dev/zero")
-    with pytest.raises(UsageError, match="holds no settings"):
+    with pytest.raises(UsageError, match="is not a settings file"):
         config.load_config(tmp_path, {})
 
 
@@ -109,8 +109,8 @@ def test_pyproject(tmp_path: Path) -> None:
         ("budget = 1\n", r"`budget` is a section"),
         ("[budget]\nrounds = 'many'\n", "wrong type.*rounds"),
         ("[budget\n", "not valid TOML"),
-        ("[models]\nbase_url = 'http://elsewhere'\n", "not for a repository to set; set BOUGH_MODELS_BASE_URL"),
-        ("[sandbox]\nmode = 'none'\n", "not for a repository to set; set BOUGH_SANDBOX_MODE"),
+        ("[models]\nbase_url = 'http://elsewhere'\n", "cannot be set in a repository: set BOUGH_MODELS_BASE_URL"),
+        ("[sandbox]\nmode = 'none'\n", "cannot be set in a repository: set BOUGH_SANDBOX_MODE"),
     ],
 )
 def test_mistakes_are_named_with_the_way_out(tmp_path: Path, text: str, said: str) -> None:
@@ -119,7 +119,7 @@ def test_mistakes_are_named_with_the_way_out(tmp_path: Path, text: str, said: st
 
 
 def test_a_mistyped_variable_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"BOUGH_BUDGET_ROUND sets nothing. Did you mean `BOUGH_BUDGET_ROUNDS`"):
+    with pytest.raises(UsageError, match=r"BOUGH_BUDGET_ROUND is not a setting. Did you mean `BOUGH_BUDGET_ROUNDS`"):
         load(tmp_path, BOUGH_BUDGET_ROUND="1")
 
 
@@ -167,7 +167,7 @@ def test_the_servers_of_a_repository_start_only_when_the_person_allows_them(tmp_
 
 def test_a_repository_gives_no_agent_a_key(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text('[agents.claude]\nenv = ["AWS_SECRET_ACCESS_KEY"]\n')
-    with pytest.raises(UsageError, match="not for a repository"):
+    with pytest.raises(UsageError, match="cannot be set in a repository"):
         config.load_config(tmp_path, {})
     (tmp_path / "bough.toml").write_text('[builders]\nmain = "claude"\n')
     assert config.load_config(tmp_path, {}).builders.main is None, "who is paid is for the person to say"

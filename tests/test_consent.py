@@ -46,7 +46,7 @@ def test_the_person_is_asked_once_for_each_folder(tmp_path: Path, env: dict[str,
     assert (tmp_path / "home/.local/state/bough").stat().st_mode & 0o077 == 0
 
 
-def test_nobody_there_is_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
+def test_no_person_means_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
     assert not make_consent(tmp_path, env)(WISHES)
     assert not Consents(env).path.exists()
     assert make_consent(tmp_path, env, trust=True)(WISHES)

@@ -30,7 +30,7 @@ def found(text: str) -> list[str]:
     return [phrase for phrase in BANNED if phrase in text.lower()]
 
 
-def test_nobody_has_to_read_banned_phrases() -> None:
+def test_no_page_has_banned_phrases() -> None:
     read = {path.relative_to(TOP).as_posix(): found(path.read_text("utf-8")) for path in pages()}
     assert {path: phrases for path, phrases in read.items() if phrases and not path.endswith("style.md")} == {}
     assert len(read) > 300

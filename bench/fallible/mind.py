@@ -26,7 +26,7 @@ SPELLS = {
 }
 """How the model sounds while it is stuck, by the way in which it is. Its own words are its memory of being stuck."""
 KINDS = ("repeat", "reread", "reread", "refused", "paging", "talking")
-NUDGED = ("it does not seem to move", "Your answer called no tool")
+NUDGED = ("it seems to be stuck", "Your answer called no tool")
 PAGE = 40
 
 

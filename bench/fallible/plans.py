@@ -30,7 +30,7 @@ def extract(shown: Shown, rates: Rates, random: Random) -> str:
 
 
 def split(shown: Shown, rates: Rates, random: Random) -> str:
-    """The arguments of `split`: 2 to 4 steps for a task that does not move, or 2 to 3 by another way."""
+    """The arguments of `split`: 2 to 4 steps for a stuck task, or 2 to 3 by another way."""
     asked = shown.brief
     task, _, rest = asked.partition("## The task") if "## The task" in asked else asked.partition("## The goal")
     items = items_in(CRITERIA.split(rest)[0])

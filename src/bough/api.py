@@ -16,7 +16,7 @@ from bough.workflows import plan_of
 
 
 class RunOptions(TypedDict, total=False):
-    """What may be chosen for a run; what is left out is as configured."""
+    """Options of a run; those left out are as configured."""
 
     model: str | Model
     fast_model: str | Model
@@ -61,12 +61,12 @@ async def run(
     watch: RunObserver | None = None,
     **chosen: Unpack[RunOptions],
 ) -> Outcome:
-    """Carry a goal out in a private workspace of the project around `dir`, and say how it ended.
+    """Run a goal in a private workspace of the project around `dir`, and return how it ended.
 
     `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
-    given as a `Step`, which says all of that itself and may have smaller steps: they run first, in order, and then the
-    goal's own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With
-    `apply` the changes of a completed run are brought into the project's files; without it they stay untouched.
+    a `Step`, which says all of that itself and may have smaller steps: they run first, in order, and then the goal's
+    own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With `apply` the
+    changes of a completed run are applied to the project's files; without it the files stay untouched.
     """
     step = goal
     if isinstance(step, str):
@@ -80,8 +80,8 @@ async def run(
 
 
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
-    """The plan in a workflow file, with its inputs put in, for `run`. `WorkflowError`, a `BoughError`, names everything
-    that is wrong with the file or the inputs, each with its line."""
+    """The plan in a workflow file, with its inputs filled in, for `run`. `WorkflowError`, a `BoughError`, names
+    everything that is wrong with the file or the inputs, each with its line."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
     file = Path(path)
     return plan_of(file, file.parent if file.is_file() else Path(), texts)
@@ -90,7 +90,7 @@ def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
 async def resume(
     run: str | None = None, *, dir: Path | str = ".", watch: RunObserver | None = None, **chosen: Unpack[RunOptions]
 ) -> Outcome:
-    """Go on with a run (by default the latest) at its first unfinished effect."""
+    """Resume a run (by default the latest) at its first unfinished effect."""
     choices = Choices(**chosen)
     async with open_session(dir, choices=choices) as opened:
         name = await opened.find(run)

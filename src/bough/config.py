@@ -2,8 +2,8 @@
 `pyproject.toml`, then `BOUGH_*` variables, then flags.
 
 A repository's file is untrusted input. It may tune thresholds and lower limits. Raising them and choosing models are
-*wishes*, which hold when the person allows them and has not set those keys. Where requests (and the key with them) go
-and how commands are confined is for the person alone: those keys are refused in a repository's file.
+*wishes*, which apply when the person allows them and has not set those keys. Where requests (and the key with them) go
+and how commands are confined is for the person alone: those keys are rejected in a repository's file.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from bough.core.stuck.signals import StuckRules
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Models that go together, under a name: `--model NAME`."""
+    """Models that belong together, under a name: `--model NAME`."""
 
     main: str
     fast: str | None = None
     strong: str | None = None
     base_url: str | None = None
-    """Where they are asked."""
+    """Their endpoint."""
 
     def named(self, tier: Literal["main", "fast", "strong"]) -> str:
-        """The model of a tier, with the address where it is asked."""
+        """The model of a tier, with its endpoint."""
         name = getattr(self, tier) or self.main
         return f"{name}@{self.base_url}" if self.base_url else str(name)
 
@@ -52,17 +52,17 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
     main: str | None = None
     fast: str | None = None
-    """Asked to prune, to summarise and to estimate; the main model when it is not set."""
+    """Used to prune, summarise and estimate; the main model when it is not set."""
     strong: str | None = None
-    """Taken for the last repair and when work is stuck; the main model when it is not set."""
+    """Used for the last repair and when work is stuck; the main model when it is not set."""
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
-    """Tokens that a model can be shown at once, for models of which bough does not know it."""
+    """The context window in tokens, for models whose window bough does not know."""
     protocol: Literal["auto", "tools", "text"] = "auto"
-    """How models act: by native tool calls, by blocks in their text, or whichever the evidence speaks for."""
+    """How models act: by native tool calls, by blocks in their text, or whichever the evidence favours."""
     images: Literal["auto", "on", "off"] = "auto"
-    """Whether models are shown the images that they read: all of them, none, or those that are known to take them."""
+    """Whether models are shown the images that they read: all of them, none, or those that are known to take images."""
     presets: dict[str, Preset] = field(default_factory=dict)
     """By name, for `--model NAME`. Not in a repository's file."""
 
@@ -72,7 +72,7 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     mode: Literal["auto", "namespaces", "landlock", "none"] = "auto"
     network: str = "off"
-    """What commands reach: off, loopback, registries, allow:HOST,… or on."""
+    """What commands can reach: off, loopback, registries, allow:HOST,… or on."""
     readable: tuple[str, ...] = ()
     """Files and folders of your home and project that commands may read."""
     writable: tuple[str, ...] = ()
@@ -87,11 +87,11 @@ class ApproveSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     commands: tuple[str, ...] = ()
     """Command lines that run only when you say yes: `git push`, `npm publish`, `*deploy*`."""
     wait: Annotated[float, Meta(ge=0)] = 60.0
-    """Seconds that such a command waits for your word from elsewhere when no terminal is there to ask at."""
+    """Seconds that such a command waits for your answer from elsewhere when there is no terminal."""
 
 
 class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How the project as a whole is proven, and how that is run."""
+    """How the project as a whole is checked."""
 
     command: str | None = None
     """The project's own check, in place of the one that bough finds."""
@@ -108,10 +108,10 @@ class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What comes along into a checkout beside the files that git keeps."""
+    """What a checkout gets besides the files that git tracks."""
 
     link: tuple[str, ...] = ()
-    """Ignored files and folders that a checkout shows by a link, to read."""
+    """Ignored files and folders that a checkout links to, read-only."""
     copy: tuple[str, ...] = ()
     """Ignored files and folders that a checkout gets a copy of, fresh for every check."""
     setup: str | None = None
@@ -127,7 +127,7 @@ class BuilderSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     `bough` for its own agent."""
 
     main: str | None = None
-    """Everything that is not named here."""
+    """Everything not named here."""
     builder: str | None = None
     """The work itself."""
     bug_hunter: str | None = None
@@ -175,7 +175,7 @@ PERSON_ONLY = {
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
 }
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
-"""Parts of the rules that have a section to themselves."""
+"""Parts of the rules that have their own section."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
     "limits": tuple(name for name in Rules.__struct_fields__ if name not in (*OWN_SECTIONS, "accept_failing")),
@@ -195,14 +195,14 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 BOUNDS = ("budget", "limits", "planning", "ladder")
 """Sections whose numbers bound what a run may use: a repository may lower them."""
 OF_THE_PROJECT = frozenset({("limits", "check_timeout")})
-"""How long a project's own tests take is for the project to know."""
+"""The project knows how long its own tests take."""
 CHOSEN = frozenset(
     {("models", "main"), ("models", "fast"), ("models", "strong")}
     | {("builders", key) for key in BuilderSettings.__struct_fields__}
 )
-"""Who is asked, and paid: for the person, though a repository may wish for one."""
+"""Which model is used, and paid for: the person decides, though a repository may ask."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
-"""Sections whose keys are names of the person's own."""
+"""Sections whose keys are names that the person chooses."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
     | {("checks", "allow_test_changes"), ("sandbox", "readable")}
@@ -210,7 +210,7 @@ MANY = frozenset(
 )
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
-"""Bytes of a settings file. `pyproject.toml` belongs to others too."""
+"""Bytes of a settings file. `pyproject.toml` serves other tools too."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE"})
 """Variables with our prefix that mark processes, or say where the journal is, and set nothing."""
 
@@ -220,7 +220,7 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
-    """The settings that hold in a project folder. Wishes that are not allowed are as if nobody had them."""
+    """The settings that apply in a project folder. Wishes that are not allowed are ignored."""
     merged: Table = {}
     for _, table in list_layers(folder, env, allow):
         for section, values in table.items():
@@ -229,7 +229,7 @@ def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 
 
 def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
-    """What sets something, and what it sets, the weakest first: the person's file, the repository's, variables."""
+    """Each source of settings and what it sets, weakest first: the person's file, the repository's, variables."""
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
     if servers := _tool_servers(folder):
@@ -244,7 +244,7 @@ def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 
 
 def find_person_file(env: Mapping[str, str]) -> Path | None:
-    """Where a person keeps settings for all their projects; None for somebody without a home."""
+    """Where a person keeps settings for all their projects; None without a home folder."""
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not base.startswith("/") and not home:
         return None
@@ -261,15 +261,15 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
     except FileNotFoundError:
         return str(path), {}
     except PermissionError:
-        raise UsageError(f"{path} cannot be read: is it yours?") from None
+        raise UsageError(f"{path} cannot be read: check its permissions.") from None
     except ValueError as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
     return str(path), _check_table(table, str(path), of_the_person=True)
 
 
 def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
-    """What of a repository's settings goes beyond the person's and the defaults, chooses a model or starts a program.
-    As they are understood, not as they are written: `"1000"` is a number too."""
+    """Which of a repository's settings exceed the person's and the defaults, choose a model or start a program.
+    Compared by value, not as written: `"1000"` is a number too."""
     starts = {f"mcp.{name}": described(server) for name, server in table.get("mcp", {}).items()}
     return starts | _larger(table, mine)
 
@@ -290,7 +290,7 @@ def _larger(table: Table, mine: Table) -> dict[str, str]:
 
 
 def find_default(name: str) -> str:
-    """What a setting is when nobody says otherwise."""
+    """The default of a setting."""
     section, _, key = name.partition(".")
     if section in NAMED:
         return "none"
@@ -320,7 +320,8 @@ def _convert(table: Table) -> Config:
 
 
 def _check_numbers(table: Table) -> None:
-    """TOML and msgspec know numbers that are none: a budget of `nan` is never spent, and a journal cannot hold it."""
+    """TOML and msgspec accept numbers that are useless here: a budget of `nan` is never spent, and a journal cannot
+    hold it."""
     for section, values in table.items():
         for key, value in values.items():
             if isinstance(value, float | str) and str(value).strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
@@ -328,7 +329,7 @@ def _check_numbers(table: Table) -> None:
 
 
 def _refuse_outside(chosen: WorkspaceSettings) -> None:
-    """What comes along comes from the project: a repository's file must not name somebody's keys."""
+    """Shared files come from the project: a repository's file must not name a person's keys."""
     named = [("link", name) for name in chosen.link] + [("copy", name) for name in chosen.copy]
     for key, name in [*named, *([("env_file", chosen.env_file)] if chosen.env_file else [])]:
         path = PurePosixPath(name)
@@ -346,8 +347,8 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
             table: Any = tomllib.loads(text)
         except FileNotFoundError:
             continue
-        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are such
-            if within:  # Somebody else's file: its own tools will complain.
+        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+            if within:  # Another tool's file: that tool will complain.
                 continue
             raise UsageError(f"{path} is not valid TOML: {error}.") from None
         for key in within:
@@ -366,7 +367,7 @@ def _tool_servers(folder: Path) -> dict[str, Any]:
 
 
 def _read_text(path: Path) -> str:
-    """Of a plain file, and not of a pipe that nobody writes to or a device without an end."""
+    """Of a plain file, not of a pipe without a writer or an endless device."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (IsADirectoryError, NotADirectoryError):
@@ -374,7 +375,7 @@ def _read_text(path: Path) -> str:
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
-            raise UsageError(f"{path} holds no settings: it is not a file of at most {LONGEST >> 20} MB.")
+            raise UsageError(f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB.")
         return file.read(LONGEST).decode()
 
 
@@ -386,8 +387,8 @@ def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Tabl
             raise UsageError(f"{place}: `{section}` is a section: write [{section}] and its keys below it.")
         if section == "agents" and not of_the_person:
             raise UsageError(
-                f"{place}: [agents] is not for a repository to set, since agents are given keys and a network: "
-                "put it into your own file (`bough config`)."
+                f"{place}: [agents] cannot be set in a repository, because agents get keys and a network: "
+                "put it in your own file (`bough config`)."
             )
         for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
@@ -396,13 +397,13 @@ def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Tabl
                 continue
             if (section, key) in PERSON_ONLY:
                 raise UsageError(
-                    f"{place}: `{section}.{key}` is not for a repository to set; "
-                    f"set {make_variable_name(section, key)} in your environment, or put it into your "
+                    f"{place}: `{section}.{key}` cannot be set in a repository: "
+                    f"set {make_variable_name(section, key)} in your environment, or put it in your "
                     f"own file (`bough config`)."
                 )
             if section == "models" and "@http" in str(values[key]):
                 raise UsageError(
-                    f"{place}: an address behind a model's name is not for a repository to set; "
+                    f"{place}: an address after a model's name cannot be set in a repository: "
                     f"set {make_variable_name(section, key)} in your environment."
                 )
     return {section: dict(values) for section, values in table.items()}
@@ -416,7 +417,7 @@ def _read_env(env: Mapping[str, str]) -> Table:
         if not name.startswith("BOUGH_") or name in NOT_SETTINGS:
             continue
         if name not in known:
-            raise UsageError(f"The environment variable {name} sets nothing.{_find_nearest(name, list(known))}")
+            raise UsageError(f"The environment variable {name} is not a setting.{_find_nearest(name, list(known))}")
         section, key = known[name]
         many = [part for part in value.split(":") if part]
         table.setdefault(section, {})[key] = many if (section, key) in MANY else value
@@ -429,7 +430,7 @@ def make_variable_name(section: str, key: str) -> str:
 
 def _find_nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
     close = suggest_word(word, words)
-    return f" Did you mean `{close}`?" if close else f" It knows: {', '.join(words)}."
+    return f" Did you mean `{close}`?" if close else f" Known: {', '.join(words)}."
 
 
 def make_schema() -> dict[str, Any]:

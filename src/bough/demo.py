@@ -55,7 +55,7 @@ def find(name: str | None) -> Demo:
     if name is None:
         return DEMOS["fix"]
     if name not in DEMOS:
-        raise UsageError(f"There is no demo `{name}`: there is {', '.join(DEMOS)}.")
+        raise UsageError(f"There is no demo `{name}`: choose from {', '.join(DEMOS)}.")
     return DEMOS[name]
 
 
@@ -80,8 +80,8 @@ def recorded_model(recording: Path) -> Model:
 
 @contextmanager
 def own_environment() -> Iterator[None]:
-    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there, without plugins that happen to
-    be installed. Of a person's settings only those of the sandbox hold: a recording fits the rules it was made with."""
+    """Meanwhile `python` is the interpreter that runs bough: pytest is sure to be there, without plugins that happen to
+    be installed. Of a person's settings only the sandbox's apply: a recording fits the rules it was made with."""
     before = dict(os.environ)
     for name in before:
         if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):

@@ -19,7 +19,7 @@ from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, 
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
 
-if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
+if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
 
 
 class Claim(Struct, frozen=True):
-    """The right to append to one stream. The epoch grows with every new holder, so a late one is found out."""
+    """The right to append to one stream. The epoch grows with every new holder, so a stale one is detected."""
 
     run: str
     task: str
@@ -41,14 +41,14 @@ class Store(Protocol):
     """The journal. What `append` returned is durable: it survives `kill -9` and the machine being switched off."""
 
     def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
-        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it: a process of
-        this machine that lives, also one that is stopped, or one elsewhere that renews its claim. A claim whose holder
-        is gone is taken over at once; of one elsewhere nobody can tell, and its lease has to pass without a heartbeat.
-        No clock that can be set has a say in this."""
+        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it: a live process
+        of this machine, even a stopped one, or one elsewhere that renews its claim. A claim whose holder is gone is
+        taken over at once; one held elsewhere, when its lease passes without a heartbeat. No clock that can be set is
+        involved."""
         ...
 
     async def check(self, claim: Claim) -> None:
-        """`ClaimLost` when the claim was taken over: to be asked before every effect."""
+        """`ClaimLost` when the claim was taken over: check before every effect."""
         ...
 
     async def renew(self, worker: str, lease: float) -> None:
@@ -58,13 +58,13 @@ class Store(Protocol):
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
         """Append to the claim's stream when its version is `expected`, all events or none.
 
-        `VersionConflict` when somebody else was first; `ClaimLost` when the claim was taken over. State evolves from
-        what this returns, because a wrapper may have changed the events on their way (secrets struck out).
+        `VersionConflict` when another writer was first; `ClaimLost` when the claim was taken over. State evolves from
+        what this returns, because a wrapper may have changed the events (redacted secrets).
         """
         ...
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
-        """Append without a claim, at whatever version: for streams that anyone may write to (`CONTROL`)."""
+        """Append without a claim, at any version: for streams that anyone may write to (`CONTROL`)."""
         ...
 
     async def read(
@@ -88,11 +88,12 @@ class Store(Protocol):
         ...
 
     async def forget(self, claim: Claim) -> None:
-        """Remove all that is kept of the run that the claim holds."""
+        """Remove everything kept of the run that the claim holds."""
         ...
 
     async def compact(self) -> set[str]:
-        """Remove the blobs that no event names, and return what the events name of git's. Only while no run is live."""
+        """Remove the blobs that no event names, and return the git objects that events name. Only while no run is
+        live."""
         ...
 
     async def put_blob(self, body: bytes) -> str:
@@ -114,29 +115,29 @@ class Model(Protocol):
 
     @property
     def window(self) -> int:
-        """Tokens that it can be shown at once; 0: not known. Read after an answer, when all that is needed to know it
-        has been loaded."""
+        """The context window in tokens; 0: unknown. Read it after an answer, when everything needed to know it is
+        loaded."""
         ...
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a
-        transport error that is worth another try and `Refused` for one that is not; all else is an answer."""
+        """The model's answer. `progress` gets the text as it streams in. Raises `Passing` for a transport error worth a
+        retry and `Refused` for one that is not; all else is an answer."""
         ...
 
     async def close(self) -> None: ...
 
 
 class Spoken(Struct, frozen=True):
-    """How a model is to act."""
+    """Which protocol a model uses."""
 
     protocol: AnswerProtocol = "tools"
     why: str = ""
     may_change: bool = False
-    """Nothing is known of how well it calls tools: the ladder may take the other protocol."""
+    """How well it calls tools is unknown: the ladder may switch the protocol."""
 
 
 class Protocols(Protocol):
-    """Which protocol each model is spoken to in. What a run learns of a model is kept for later ones."""
+    """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
     def of(self, model: str) -> Spoken:
         """By the model's name (`provider:model`)."""
@@ -152,7 +153,7 @@ class ToolsOnly:
         return Spoken()
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
-        """It stays as it is."""
+        """The protocol stays the same."""
 
 
 class Finished(Struct, frozen=True):
@@ -168,18 +169,18 @@ class Finished(Struct, frozen=True):
 
 
 class Mount(Struct, frozen=True):
-    """A file or folder of the person's that commands see although they do not see the person's files."""
+    """A file or folder of the person's that commands see although they do not see the rest."""
 
     source: Path
     mode: Literal["read", "overlay"] = "read"
     """`read`: nothing there can be changed; `overlay`: commands change a copy of their own, kept with the workspace's
-    temporary files. Where the sandbox cannot do that, `Workspace.own` puts a copy in the place of the link."""
+    temporary files. Where the sandbox cannot do that, `Workspace.own` replaces the link with a copy."""
     target: Path | None = None
-    """Where it is seen; None: where it is."""
+    """Where commands see it; None: at its own path."""
 
 
 class Sandbox(Protocol):
-    """Runs commands of the agent, with nothing of the person's within their reach that they need not have."""
+    """Runs the agent's commands, which reach nothing of the person's that they do not need."""
 
     @property
     def says(self) -> str:
@@ -202,12 +203,12 @@ class Sandbox(Protocol):
     async def serve(
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
-        """Start a command that runs beside the workspace's others, which reach it on localhost, until it is cancelled.
-        Returns when it has started."""
+        """Start a command that runs alongside the workspace's others, which reach it on localhost, until it is
+        cancelled. Returns when it has started."""
         ...
 
     async def sweep(self, workspace: WorkFolder) -> None:
-        """End whatever an earlier life of bough left running in this workspace."""
+        """End whatever an earlier bough process left running in this workspace."""
         ...
 
 
@@ -217,22 +218,22 @@ class WorkFolder(Protocol):
     root: Path
     """The top of what they may change."""
     folder: Path
-    """Where the agent starts: `root`, or the folder below it where the person stood."""
+    """Where the agent starts: `root`, or the person's folder below it."""
     scratch: Path
     """A private folder for temporary files, outside the checkout."""
 
     @property
     def mounts(self) -> Sequence[Mount]:
-        """What the checkout refers to outside of itself: lent objects of git, ignored folders such as `.venv`."""
+        """What the checkout refers to outside itself: borrowed git objects, ignored folders such as `.venv`."""
         ...
 
     @property
     def env(self) -> Mapping[str, str]:
-        """What commands in it get beside the usual variables: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
+        """What commands in it get besides the usual variables: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
         ...
 
     async def own(self, mount: Mount) -> bool:
-        """Put a copy in the place of the link to it, which commands may write to. False when there is no link."""
+        """Replace the link to it with a copy that commands may write to. False when there is no link."""
         ...
 
 
@@ -240,16 +241,16 @@ class Workspace(WorkFolder, Protocol):
     """A private checkout that one task works in, whose files can be kept as trees and brought back."""
 
     async def furnish(self) -> None:
-        """Bring in again what comes from the person's set-up beside the tree: after all else was cleared away."""
+        """Add again what comes from the person's set-up besides the tree, after a clean-up."""
         ...
 
     async def snapshot(self) -> str:
-        """Keep the present files durably and return their tree."""
+        """Keep the current files durably and return their tree."""
         ...
 
     async def restore(self, tree: str, exact: bool = False) -> None:
-        """Make the files those of a tree: what was added since is gone, what was lost is back. `exact`: every file is
-        looked at, also those that, as far as the system says, nobody has changed; for whatever a verdict rests on."""
+        """Make the files those of a tree: what was added since is gone, what was lost is back. `exact`: compare every
+        file, even those that the system reports as unchanged; for anything that a verdict relies on."""
         ...
 
     async def checkpoint(self, tree: str, message: str) -> str:
@@ -258,22 +259,22 @@ class Workspace(WorkFolder, Protocol):
 
 
 class Contents(Protocol):
-    """The files of a tree, each looked up when it is asked for."""
+    """The files of a tree, each loaded on demand."""
 
     def paths(self) -> Sequence[str]:
         """All of them."""
         ...
 
     def id(self, path: str) -> str:
-        """What tells its content from any other; empty: there is no such file."""
+        """Identifies its content; empty: there is no such file."""
         ...
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        """As `Workspaces.texts`, and waits for the disk."""
+        """Like `Workspaces.texts`, but blocking."""
         ...
 
     def differing(self, other: Contents) -> Sequence[str]:
-        """The paths at which the other tree has something else."""
+        """The paths at which the other tree differs."""
         ...
 
 
@@ -285,14 +286,14 @@ class FileChange(Struct, frozen=True):
 
 
 class Merged(Struct, frozen=True):
-    """Two trees brought together."""
+    """Two merged trees."""
 
     tree: str
     """Where the two sides disagree, a text has both between conflict markers."""
     conflicts: tuple[str, ...] = ()
-    """The paths at which they disagree, so that somebody has to decide."""
+    """The paths at which they disagree, so that someone has to decide."""
     says: tuple[str, ...] = ()
-    """What git says of each of these."""
+    """What git says about each of these."""
     both: tuple[str, ...] = ()
     """Texts to which both sides only added at the same place: they have both additions, ours first."""
     marked: str = ""
@@ -300,7 +301,7 @@ class Merged(Struct, frozen=True):
 
 
 class Workspaces(Protocol):
-    """bough's own repository of trees beside the person's files, which it only ever reads, but for `apply`."""
+    """bough's own repository of trees, next to the person's files, which only `apply` ever writes."""
 
     async def take(self) -> str:
         """Keep the person's files as they are now (their changes and untracked files too) and return the tree."""
@@ -309,8 +310,8 @@ class Workspaces(Protocol):
     async def open(
         self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
     ) -> Workspace:
-        """The task's checkout; made from `tree` when it is not there yet, else left as it is. For a merge, `sides` are
-        the trees that git in the checkout knows by name (`git show theirs:path`)."""
+        """The task's checkout; made from `tree` when it does not exist yet, else left as it is. For a merge, `sides`
+        are the trees that git in the checkout knows by name (`git show theirs:path`)."""
         ...
 
     async def discard(self, run: str, task: str) -> None:
@@ -318,8 +319,8 @@ class Workspaces(Protocol):
         ...
 
     async def sweep(self, run: str, mark: str) -> None:
-        """Remove the checkouts of a run whose names have the mark; without one, all. Only for whoever knows that nobody
-        uses them."""
+        """Remove the checkouts of a run whose names have the mark; without one, all. Only when they are known to be
+        unused."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...
@@ -329,16 +330,16 @@ class Workspaces(Protocol):
         ...
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        """The texts of those files of a tree that are there; what is no text is decoded with replacements. Of a very
-        large one, the beginning."""
+        """The texts of those files of a tree that exist; what is not text is decoded with replacements. Of a very large
+        one, the beginning."""
         ...
 
     async def contents(self, tree: str) -> Contents:
-        """For whoever needs few of many files."""
+        """For callers that need few of many files."""
         ...
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        """A tree like `tree`, but for these paths, which are as in `base` (or not there), and these texts."""
+        """A tree like `tree`, except for these paths, which are as in `base` (or absent), and these texts."""
         ...
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
@@ -346,17 +347,17 @@ class Workspaces(Protocol):
         ...
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        """What `ours` and `theirs` made of `base`, together, as a durable tree of bough's own; no file of anybody's is
+        """What `ours` and `theirs` made of `base`, merged into a durable tree of bough's own; no working files are
         touched. Disagreements are a result, not an error."""
         ...
 
     async def edges(self, base: str, tree: str) -> list[Edge]:
-        """What of the changes reaches beyond its file: hooks, CI, links that lead out …"""
+        """Which changes reach beyond their file: hooks, CI, links that lead out …"""
         ...
 
     async def apply(self, base: str, tree: str) -> list[FileChange]:
-        """Bring the changes from `base` to `tree` into the person's files. Refuses as a whole, naming the files, when
-        one of them is no longer as it was at `base`; their index and refs stay as they are."""
+        """Apply the changes from `base` to `tree` to the person's files. Refuses as a whole, naming the files, when one
+        of them is no longer as it was at `base`; their index and refs stay as they are."""
         ...
 
 
@@ -371,11 +372,11 @@ class ToolResult(Struct, frozen=True):
     image: str = ""
     """The media type, when `whole` is an image."""
     events: tuple[AnyEvent, ...] = ()
-    """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
+    """What the call means besides its output (`NoteKept`, `DoneClaimed`)."""
     proposal: str = ""
-    """Smaller steps in place of the task, as JSON that can be read: whoever knows the task weighs them."""
+    """Smaller steps in place of the task, as valid JSON: the engine weighs them."""
     passed: int | None = None
-    """Tests that passed, when it was a run of tests that can be read. It says how work gets on, and proves nothing."""
+    """Tests that passed, when the output of a test run is readable. It shows progress, and proves nothing."""
 
 
 class Tools(Protocol):
@@ -385,26 +386,26 @@ class Tools(Protocol):
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
     async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
-        """Carry a call out. Whatever is wrong with it is a result the model can act on, never an exception."""
+        """Run a call. Any error is a result the model can act on, never an exception."""
         ...
 
 
 class Acting(Struct, frozen=True):
-    """An outside agent has begun to do something."""
+    """An outside agent has started something."""
 
     text: str
-    """What it said since it was last heard."""
+    """What it has said since the last report."""
     calls: tuple[Call, ...]
-    """What it does, in bough's words; ids are the agent's own."""
+    """What it does, in bough's terms; ids are the agent's own."""
     writes: frozenset[str] = frozenset()
     """Ids of those that may change the workspace."""
     usage: Usage = Usage()
-    """What it reports to have used since it was last heard."""
+    """The usage it has reported since then."""
     cost: float | None = None
 
 
 class TurnEnded(Struct, frozen=True):
-    """An outside agent has said its last word for now."""
+    """An outside agent has ended its turn."""
 
     text: str
     stop: Stopped = "end"
@@ -413,37 +414,37 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with an outside agent that runs. `Passing` when it is gone or no longer responds."""
+    """A conversation with a running outside agent. `Passing` when it is gone or no longer responds."""
 
     async def say(self, text: str) -> None:
-        """Begin a turn; one that is under way is cancelled first."""
+        """Start a turn; a current one is cancelled first."""
         ...
 
     async def heard(self, patience: float) -> Acting | TurnEnded:
-        """What it does next; `patience`: seconds of silence that are bearable."""
+        """What it does next; `patience`: seconds of silence to tolerate."""
         ...
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
-        """What came of those calls, once all are over, or something else has begun beside them."""
+        """The results of those calls, once all are finished or something else has started."""
         ...
 
     async def close(self) -> None:
-        """End it, with all that it started."""
+        """End it, with everything it started."""
         ...
 
 
 class OutsideAgent(Protocol):
-    """An agent that is not bough's own. It works in a workspace with tools that it brings along."""
+    """An agent that is not bough's own. It works in a workspace with its own tools."""
 
     name: str
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        """`Refused` when it cannot be had here, `Passing` when it ends at once."""
+        """`Refused` when it is unavailable here, `Passing` when it ends at once."""
         ...
 
 
 class Judgement(Struct, frozen=True):
-    """A verdict, and what has to be kept in the blob store beside it."""
+    """A verdict, and what the blob store keeps with it."""
 
     verdict: Verdict
     output: bytes | None = None
@@ -456,19 +457,20 @@ class Verifier(Protocol):
     """Decides whether a task is done, by evidence."""
 
     async def find(self, task: Task) -> Check | None:
-        """The check of a task as its files are now, and where it comes from; None when there is none to be found."""
+        """The check of a task as its files are now, and where it comes from; None when none is found."""
         ...
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Callable[[str], None]) -> BaseChecked:
-        """What the check says of the task's base, and what it lacks there. `SetupFailed` when it cannot be set up."""
+        """What the check reports on the task's base, and what it lacks there. `SetupFailed` when it cannot be set
+        up."""
         ...
 
     def begin(self, run: Run, task: Task) -> None:
-        """The task begins: whatever has to be known of its base can be found out meanwhile."""
+        """The task starts: its base can be examined meanwhile."""
         ...
 
     def before(self, task: Task, check: Check) -> str:
-        """What the check said before the work, in a sentence, as far as that is known by now; else empty."""
+        """What the check reported before the work, in a sentence, as far as that is known; else empty."""
         ...
 
     async def judge(
@@ -489,28 +491,29 @@ class Verifier(Protocol):
         ...
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        """How a probe is written in this project, and the beginning of a test that is there."""
+        """How a probe is written in this project, and the beginning of an existing test."""
         ...
 
     async def probe(
         self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Callable[[str], None]
     ) -> tuple[Probed, ...]:
-        """What came of these probes on the task's tree, in a checkout of their own. One that fails has failed twice."""
+        """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
+        twice."""
         ...
 
     async def close(self) -> None:
-        """End what is still being found out."""
+        """End examinations that still run."""
         ...
 
 
 class Stop:
-    """A person's wish to stop: after the current effect, or (`now`) at once."""
+    """A person's request to stop: after the current effect, or (`now`) at once."""
 
     def __init__(self) -> None:
         self.requested = False
         self.now = False
         self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
-        """How the run rests then."""
+        """How the run then rests."""
         self._wake: list[Callable[[], None]] = []
 
     def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
@@ -526,15 +529,15 @@ class Stop:
 
 
 class Inbox:
-    """What people have said to the run, oldest first. Whoever holds the run keeps it filled."""
+    """People's messages to the run, oldest first. The run's holder fills it."""
 
     def __init__(self) -> None:
         self._said: list[Record] = []
         self._wake: list[Callable[[], None]] = []
         self.look: Callable[[], Awaitable[None]] | None = None
-        """Brings in what was said this very moment."""
+        """Reads what was posted just now."""
         self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
-        """Writes to where people post."""
+        """Writes to the stream that people post to."""
 
     def add(self, record: Record) -> None:
         self._said.append(record)
@@ -542,18 +545,18 @@ class Inbox:
             wake()
 
     def after(self, seq: int) -> list[Record]:
-        """What was said after that."""
+        """Messages after that one."""
         newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
         return list(newer)[::-1]
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` whenever something is said, until the returned function is called."""
+        """Call `wake` on every message, until the returned function is called."""
         self._wake.append(wake)
         return lambda: self._wake.remove(wake)
 
 
 class Fence:
-    """Whether this process may still act for its run: crossed before every effect. One that was away (stopped,
+    """Whether this process may still act for its run: crossed before every effect. A process that was away (stopped,
     suspended) while another took the run over is turned back here."""
 
     def __init__(self) -> None:
@@ -569,19 +572,19 @@ class Fence:
 
 
 class Executor(Protocol):
-    """Runs tasks on workers elsewhere. The journal says what came of them; this only finds somebody."""
+    """Runs tasks on workers elsewhere. The journal records the results; this only finds a worker."""
 
     def takes(self, path: str, first: TaskCreated) -> bool:
         """Whether the task is for the workers."""
         ...
 
     async def carry(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Until it rests, as `Crew.carry`. Cancelled, it has called the worker off before it returns."""
+        """Until it rests, as `Crew.carry`. When cancelled, it calls the worker off before it returns."""
         ...
 
 
 class Approval(Struct, frozen=True):
-    """What a person says to a proposed plan."""
+    """A person's answer to a proposed plan."""
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
@@ -589,7 +592,7 @@ class Approval(Struct, frozen=True):
     steps: tuple[Step, ...] = ()
     """For `own`: the steps as they wrote them …"""
     requirements: tuple[str, ...] = ()
-    """… and what the goal asks, where they changed that."""
+    """… and the goal's requirements, where they changed them."""
 
 
 async def nothing_runs(workspace: WorkFolder) -> None:
@@ -614,11 +617,11 @@ class Ports(Struct, frozen=True):
     prompt: Callable[[str], str]
     """The text of a prompt template by name."""
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
-    """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
+    """Shows the person, if present, a plan and returns their answer; None: they want to stop."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
-    """Asks the person a question, when one is there. An empty answer: nobody answers; None: it may come later."""
+    """Asks the person, if present, a question. An empty answer: no one answers; None: it may come later."""
     unreachable: str = ""
-    """Why no model can be asked, where that is known before anything begins: then nothing does."""
+    """Why no model is available, where that is known before anything starts: then nothing does."""
     person: str = ""
     """Who started this process, as the system knows them."""
     stop: Stop = field(default_factory=Stop)
@@ -627,14 +630,14 @@ class Ports(Struct, frozen=True):
     timer: Callable[[], float] = monotonic
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
-    """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
+    """Transient news of a task for observers: text as it streams in, a command's last line."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""
     leave: Callable[[WorkFolder], Awaitable[None]] = nothing_runs
-    """Ends what tools have left running beside a workspace: before a check, and when its task rests."""
+    """Ends what tools have left running in a workspace: before a check, and when its task rests."""
     prepare: Callable[[WorkFolder], Awaitable[ToolServersListed | None]] | None = None
-    """Finds out, in the first workspace that needs it, what tool servers offer; None once that is known."""
+    """Finds out, in the first workspace that needs it, which tools servers offer; None once that is known."""
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
     executor: Executor | None = None

@@ -21,7 +21,7 @@ LARGEST = 2_000_000
 
 
 def find_root(folder: Path) -> Path:
-    """The top of the project that a folder is in."""
+    """The top of the project that contains a folder."""
     here = folder.resolve()
     return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
 
@@ -32,7 +32,7 @@ def found(root: Path) -> list[Path]:
 
 
 def shipped() -> list[Path]:
-    """The workflows that come with bough, by name: in the package, or beside its sources."""
+    """The workflows that come with bough, by name: in the package, or next to its sources."""
     here = Path(__file__).parent
     return next(
         filter(None, (sorted(place.glob("*.toml")) for place in (here / SHIPPED, here.parents[1] / PLACES[1]))), []
@@ -48,12 +48,13 @@ def located(said: str, folder: Path, root: Path) -> Path:
     known = {path.stem: path for path in (*shipped(), *reversed(found(root)))}
     if said in known:
         return known[said]
-    hint = suggest_nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
+    hint = suggest_nearest(said, known) if known else "`bough workflow --help` says where bough looks for them."
     raise NotFound(f"There is no workflow `{said}` here: {hint}")
 
 
 def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workflow:
-    """The workflow in a file. Others that it uses are files of the project, or of its own folder when it is none."""
+    """The workflow in a file. Others that it uses are files of the project, or of its own folder when that is outside
+    the project."""
     real = path.resolve()
     top = root if real.is_relative_to(root) else real.parent
     file = real.relative_to(top).as_posix()
@@ -62,7 +63,7 @@ def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workf
 
 
 def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
-    """The plan of a workflow file, ready to be run."""
+    """The plan of a workflow file, ready to run."""
     root = find_root(folder)
     path = located(str(said), folder, root)
     try:
@@ -74,7 +75,7 @@ def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
     goal = plan.goal
     if goal.steps:
         return plan
-    # A workflow that is one step has no others whose results could be put in: its braces are settled here.
+    # A workflow that is one step has no other results to fill in: its braces are resolved here.
     return Plan(
         replace(
             goal,

@@ -92,7 +92,7 @@ def test_javascript_and_rust() -> None:
 
 
 def test_what_cannot_be_asked_is_said() -> None:
-    assert explain_not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be made wrong in go"
+    assert explain_not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be altered in go"
     assert explain_not_asked({"t.py": ""}, []) == ""
 
 

@@ -46,7 +46,7 @@ def test_one_that_does_not_say_what_it_is() -> None:
     assert make_call(deed, ROOT).name == "bash" and deed.writes
     deed = told({"title": "Think", "kind": "think", "rawInput": "x" * 100_000})
     assert len(make_call(deed, ROOT).arguments) < 30_000 and not deed.writes
-    assert "goes on" in make_result(deed, Rules(), ROOT).output
+    assert "continues in the background" in make_result(deed, Rules(), ROOT).output
 
 
 def test_calls_that_run_at_once_are_one_round() -> None:

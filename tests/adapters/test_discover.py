@@ -240,7 +240,7 @@ def test_a_target_with_odd_characters_is_quoted() -> None:
         (
             {"tests/a_test.py": UNITTEST_FILE, "tests/__init__.py": ""},
             "python3 -m unittest discover -p '*_test.py'",
-            "the tests are unittest's, and nothing names pytest",
+            "the tests use unittest, and nothing names pytest",
         ),
         ({"tests/a/test_a.py": UNITTEST_FILE, "lib/test_b.py": UNITTEST_FILE}, "python3 -m pytest", ""),
         ({"check_a.py": "", "pytest.ini": "[pytest]\npython_files = check_*.py\n"}, "python3 -m pytest", ""),
@@ -292,7 +292,7 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
     ],
 )
 def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk: str, command: str, why: str) -> None:
-    """They hold what was installed from another state of the sources: only tox and nox build it anew. That is left out
+    """They hold what was installed from another state of the sources: only tox and nox rebuild it. That is left out
     where the checkout's own packages come first anyway."""
     tree = {**files, "tests/test_a.py": PYTEST_FILE}
     disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}

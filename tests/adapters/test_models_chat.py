@@ -264,7 +264,7 @@ def test_halves_of_a_character_in_two_pieces() -> None:
     assert one(delta(content="a\ud83c"), "[DONE]").text.startswith("a")
 
 
-def test_half_characters_anywhere_else_are_no_crash() -> None:
+def test_half_characters_anywhere_else_do_not_crash() -> None:
     half = "\ud83c"
     answer = one(
         {**delta(reasoning_details=[{"type": half}], reasoning_content=half, refusal=half), "model": half},

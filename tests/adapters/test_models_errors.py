@@ -35,7 +35,7 @@ def test_a_missing_key_is_said_to_be_missing() -> None:
 def test_a_conversation_that_is_too_long_is_called_so(message: str) -> None:
     error = fails("chat", Status(400, {}, {"error": {"message": message}}))
     assert isinstance(error, Refused)
-    assert "too long" in str(error) and "longer context window" in str(error)
+    assert "too long" in str(error) and "larger context window" in str(error)
 
 
 def test_no_credit_is_final_although_its_status_is_passing() -> None:
@@ -150,7 +150,7 @@ def test_how_long_to_wait_by_the_body() -> None:
     assert isinstance(error, Passing) and error.retry_after == 17.5
 
 
-def test_a_value_that_is_no_key_is_refused_without_being_shown() -> None:
+def test_a_value_that_is_not_a_key_is_refused_without_being_shown() -> None:
     for key in (f"{KEY}\nx: y", f"{KEY} x", f"{KEY}ü"):
         with pytest.raises(UsageError) as caught:
             model("chat", wires.Client(), "http://127.0.0.1:1", 1, key)
@@ -181,7 +181,7 @@ def test_a_refusal_for_its_length_says_how_much_fits(words: str, window: int, st
     assert raised.window == window
 
 
-def test_a_server_that_has_the_number_beside_its_words() -> None:
+def test_a_server_that_gives_the_number_separately() -> None:
     error = {"code": 400, "message": "too much", "type": "exceed_context_size_error", "n_ctx": 4096}
     raised = fails("chat", Status(400, body={"error": error}))
     assert isinstance(raised, TooLong)

@@ -141,7 +141,7 @@ def test_an_answer_that_ends_with_its_connection_and_one_after_a_first_word() ->
 @pytest.mark.parametrize(
     "answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 300_000 + b"\r\n\r\n", PLAIN[:-1]]
 )
-def test_what_is_no_answer(answer: bytes) -> None:
+def test_what_is_not_an_answer(answer: bytes) -> None:
     async def use(server: Server, link: Link, url: str) -> None:
         with pytest.raises(LinkError):
             await post(link, url, b"one")
@@ -168,7 +168,7 @@ def test_a_secure_connection_is_used_again(identity: Path) -> None:
     told(lambda: Server(PLAIN, PLAIN), use, secure=secure, trusted=ssl.create_default_context(cafile=identity))
 
 
-def test_a_server_that_nobody_vouches_for(identity: Path) -> None:
+def test_a_server_with_an_untrusted_certificate(identity: Path) -> None:
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
@@ -251,7 +251,7 @@ def test_credentials_in_a_url_are_sent_and_no_others() -> None:
 
 
 @pytest.mark.parametrize("url", ["", "x", "ftp://a/b", "http://", "http://a:b/", "http://[::1/", "http://ü" + "x" * 70])
-def test_what_is_no_address(url: str) -> None:
+def test_what_is_not_an_address(url: str) -> None:
     async def use(server: Server, link: Link, _: str) -> None:
         with pytest.raises(BadAddress):
             await post(link, url, b"one")

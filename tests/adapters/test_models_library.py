@@ -165,7 +165,7 @@ def test_what_bedrock_refuses(
 
 @with_the_extra
 @pytest.mark.filterwarnings("default")
-def test_somebody_who_is_not_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_person_who_is_not_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in AWS:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -107,7 +107,7 @@ def test_two_messages_stay_two_and_nothing_is_kept_of_a_plain_answer() -> None:
     assert answer(message("Plain."), call(1)).extra == ""
 
 
-def test_reasoning_that_nobody_could_read_again_is_left_out() -> None:
+def test_reasoning_that_cannot_be_read_again_is_left_out() -> None:
     assert answer(REASONING | {"encrypted_content": None}, message("Hm.")).extra == ""
     plain = REASONING | {"encrypted_content": None, "content": [{"type": "reasoning_text", "text": "hm"}]}
     assert said_again(answer(plain, message("Hm.")))[0]["content"] == plain["content"]
@@ -117,7 +117,7 @@ def test_an_answer_of_nothing_but_reasoning_is_followed_by_something() -> None:
     assert [item.get("type") for item in said_again(answer(REASONING))] == ["reasoning", None]
 
 
-def test_results_and_arguments_that_are_no_json() -> None:
+def test_results_and_arguments_that_are_not_json() -> None:
     sent = request(Replied("", (Call("1", "odd name", '{"half'),)), Result("1", "no such tool", False))["input"]
     assert sent == [
         {"type": "function_call", "call_id": "1", "name": "odd_name", "arguments": "{}"},

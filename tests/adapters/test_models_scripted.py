@@ -46,7 +46,7 @@ def test_errors_are_raised() -> None:
         ask(model)
 
 
-def test_a_script_that_is_used_up_fails_the_test() -> None:
+def test_an_exhausted_script_fails_the_test() -> None:
     model = ScriptedModel([say("only one")])
     with pytest.raises(ScriptExhausted, match=r"1 answers and all are used; asked again as 'goal#1#1', after Said"):
         ask(model, 2)

@@ -76,7 +76,7 @@ def test_what_was_committed_without_word_of_it_is_not_done_again(
 
 def test_an_address_is_shown_without_its_password() -> None:
     assert strip_password("postgresql://me:pw@db:5/x?schema=a&password=b") == "postgresql://me@db:5/x?schema=a"
-    with pytest.raises(UsageError, match="no name of a schema"):
+    with pytest.raises(UsageError, match="not a schema name"):
         Server("postgresql://db/x?schema=a-b")
 
 
@@ -112,7 +112,7 @@ def test_a_silent_worker_is_struck_off_with_its_claims(store: PostgresStore) -> 
     asyncio.run(watch())
 
 
-def test_nobody_is_silent_while_the_janitor_was_away(store: PostgresStore) -> None:
+def test_no_worker_counts_as_silent_while_the_janitor_was_away(store: PostgresStore) -> None:
     idle = member(store.server, "idle")
     janitor = Janitor(store.server)
     for _ in range(3):

@@ -62,11 +62,11 @@ def test_what_cannot_be_asked() -> None:
         (known(), known(), []),
     ],
 )
-def test_which_tests_the_work_has_mended(base: Baseline, then: Baseline, which: list[str]) -> None:
+def test_which_tests_the_work_has_fixed(base: Baseline, then: Baseline, which: list[str]) -> None:
     assert [*find_mended(base, then)] == which
 
 
-def test_a_file_that_could_not_be_loaded_is_mended_with_all_its_tests() -> None:
+def test_a_file_that_could_not_be_loaded_is_fixed_with_all_its_tests() -> None:
     base = Baseline(Report("junit", (Case("t.py", "error", "ImportError"),), 0, 1), closed=True, exit_status=2)
     assert find_mended(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
 

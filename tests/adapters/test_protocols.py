@@ -147,5 +147,5 @@ def test_an_address_behind_a_name() -> None:
 
 def test_a_repository_may_not_set_an_address(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text('[models]\nstrong = "openai:x@http://evil.example/v1"\n')
-    with pytest.raises(UsageError, match="not for a repository"):
+    with pytest.raises(UsageError, match="cannot be set in a repository"):
         load_config(tmp_path, {})

@@ -72,7 +72,7 @@ def test_an_unknown_provider_names_the_nearest() -> None:
     for name, nearest in (("antropic:x", "anthropic:x"), ("OpenAI:gpt", "openai:gpt"), ("olama:q:8b", "ollama:q:8b")):
         with pytest.raises(UsageError, match=f"did you mean {nearest}"):
             make(name, {})
-    with pytest.raises(UsageError, match="it knows anthropic, bedrock, deepseek"):
+    with pytest.raises(UsageError, match="bough knows anthropic, bedrock, deepseek"):
         make("zzz:x", {})
 
 
@@ -254,7 +254,7 @@ def probe(name: str, wire: WireModel, env: Mapping[str, str], base_url: str | No
 def test_whether_a_model_is_reachable() -> None:
     with WireModel(models=["qwen3", "models/gemini-x"]) as wire:
         assert probe("openai:qwen3", wire, {"OPENAI_API_KEY": KEY}) == Reachability(
-            True, f"openai:qwen3 is there ({wire.base_url[7:-3]})"
+            True, f"openai:qwen3 is available ({wire.base_url[7:-3]})"
         )
         assert probe("openai:gemini-x", wire, {}).ok
         absent = probe("openai:qwen2", wire, {})
@@ -289,7 +289,7 @@ def test_prices() -> None:
     assert compute_price("anthropic", "claude-sonnet-4-5", Usage(input=10, output=1, cache_read=500)) is not None
 
 
-def test_the_price_of_a_name_that_stands_for_several_is_that_of_who_answered() -> None:
+def test_the_price_of_an_alias_is_that_of_the_model_that_answered() -> None:
     from bough.adapters.models.providers import _compute_price
 
     usage = Usage(1000, 10)

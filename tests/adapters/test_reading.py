@@ -139,7 +139,7 @@ OUTSIDE = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><testsuites>
         b"\x00" * 100,
     ],
 )
-def test_what_is_no_report_is_not_read(xml: bytes) -> None:
+def test_what_is_not_a_report_is_not_read(xml: bytes) -> None:
     assert read_junit(xml) is None
     assert read_results(xml, "", 0, "pytest").how == "exit status"
 
@@ -350,7 +350,7 @@ def test_closing_lines(runner: str, closing: str, counts: tuple[int, int, int]) 
         "3 passed in 0.01s\n" + "more\n" * 100,
     ],
 )
-def test_words_that_are_no_closing_lines(output: str) -> None:
+def test_text_that_is_not_a_closing_line(output: str) -> None:
     for runner in RUNNERS:
         assert read_closing_lines(output, runner) is None, runner
     assert read_results(None, output, 0, "") == Report("exit status")

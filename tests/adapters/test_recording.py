@@ -92,7 +92,7 @@ def test_a_call_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
         ask(ReplayModel(path), "other#1#1")
 
 
-def test_a_run_that_was_taken_back_finds_its_answers_under_other_numbers(tmp_path: Path) -> None:
+def test_a_rewound_run_finds_its_answers_under_other_numbers(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, [*ANSWERS, Answer("Plan.")], "goal#1#1", "goal#1#2", "part#1#1", "goal#planner#3")
     heard = ask(ReplayModel(path), "goal#3#1", "goal#2#2", "goal#planner#9")
@@ -115,7 +115,7 @@ def test_failures_are_not_recorded(tmp_path: Path) -> None:
     assert [line.answer.text for line in read_recording(path)[1]] == ["ok"]
 
 
-def test_a_recording_goes_on_after_a_crash_in_mid_write(tmp_path: Path) -> None:
+def test_a_recording_continues_after_a_crash_in_mid_write(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     record(path, ANSWERS[:1], "goal#1#1")
     whole = path.read_bytes()
@@ -139,14 +139,14 @@ def test_another_file_is_never_written_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "no header"),
-        (b"hello\n", "no header"),
+        (b"", "not a header"),
+        (b"hello\n", "not a header"),
         (b'{"bough-recording": 2, "model": "m"}\n', "newer bough"),
         (b'{"bough-recording": 1, "model": "m"}\nnonsense\n', "Line 2"),
         (b'{"bough-recording": 1, "model": "m"}\n\xff\xfe\n', "Line 2"),
     ],
 )
-def test_a_file_that_is_no_recording(tmp_path: Path, content: bytes, complaint: str) -> None:
+def test_a_file_that_is_not_a_recording(tmp_path: Path, content: bytes, complaint: str) -> None:
     path = tmp_path / "run.jsonl"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=complaint):

@@ -104,7 +104,7 @@ def test_a_secret_that_holds_another_is_struck_out_whole() -> None:
     assert event == NoteKept("decision", f"{STRUCK} and {STRUCK}")
 
 
-def test_placeholders_are_no_secrets() -> None:
+def test_placeholders_are_not_secrets() -> None:
     event = RunResumed("w", Limits(), {"main": "ollama:llama3"})
     for value in ("", " ", "ollama", "x" * (SHORTEST - 1)):
         assert kept(event, value) is event

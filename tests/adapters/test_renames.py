@@ -43,7 +43,7 @@ def test_what_the_test_itself_calls_so_is_not_mixed_up_with_it() -> None:
     assert apply_new_names(before, after, ["test_calc.py"]) == {}
 
 
-def test_two_names_for_one_are_no_name() -> None:
+def test_two_names_for_one_are_not_a_name() -> None:
     before = {**BEFORE, "test_more.py": BEFORE["test_calc.py"]}
     calc = "def plus(a, b):\n    return a\n\n\ndef five(a, b):\n    return 5\n"
     after = {"calc.py": calc, "test_calc.py": RENAMED, "test_more.py": RENAMED.replace("plus", "five")}

@@ -25,7 +25,7 @@ def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") ->
     [
         (ran(3, status=1, failed=1), ran(4), "the check passed (4 tests passed, 1.5 s)"),
         (ran(3), ran(5), "the check passed (5 tests passed, 2 more than before, 1.5 s)"),
-        (ran(3), ran(3), "the check passed (3 tests passed, 1.5 s), as it did before the work"),
+        (ran(3), ran(3), "the check passed (3 tests passed, 1.5 s); it already passed before the change"),
         (ran(0, status=5), ran(2), "the check passed (2 tests passed, 1.5 s)"),
     ],
 )
@@ -33,7 +33,7 @@ def test_a_pass_says_what_it_proves(base: Ran, now: Ran, says: str) -> None:
     assert decide_ruling(PYTEST, now, base.known(), "") == (says, True)
 
 
-def test_a_pass_says_how_many_tests_were_mended() -> None:
+def test_a_pass_says_how_many_tests_were_fixed() -> None:
     def cases(*outcomes: CaseOutcome) -> tuple[Case, ...]:
         return tuple(Case(f"t.py::test_{number}", outcome) for number, outcome in enumerate(outcomes))
 
@@ -44,11 +44,11 @@ def test_a_pass_says_how_many_tests_were_mended() -> None:
     assert decide_ruling(PYTEST, now, base, "") == (says, True)
 
 
-@pytest.mark.parametrize(("status", "same"), [(0, ", as it did before the work"), (1, "")])
+@pytest.mark.parametrize(("status", "same"), [(0, "; it already passed before the change"), (1, "")])
 def test_a_command_without_tests_says_whether_it_passed_before(status: int, same: str) -> None:
     base = ran(0, status=status, how="exit status").known()
     reason, passed = decide_ruling(Check("make", "given"), ran(0, how="exit status"), base, "")
-    assert passed and reason == f"the check passed (exit status 0, single tests not known, 1.5 s){same}"
+    assert passed and reason == f"the check passed (exit status 0, individual tests unknown, 1.5 s){same}"
 
 
 def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
@@ -56,7 +56,7 @@ def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
     assert decide_ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
 
 
-UNPROVEN = "so it says nothing about what is new: add tests that fail without it."
+UNPROVEN = "so it says nothing about your change: add tests that fail without it."
 FAILED = Case("t.py::test_a", "failed", "\nassert 1 == 2\n +  where")
 FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, failed=1)
 
@@ -69,7 +69,7 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
         (
             Baseline(FAILING, closed=True, exit_status=1),
             "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a. "
-            "They are there already, and your work has to make them pass. The first says: assert 1 == 2",
+            "They already exist, and your work has to make them pass. The first says: assert 1 == 2",
         ),
         (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
         (Baseline(Report("exit status"), closed=False, exit_status=None), ""),
@@ -140,7 +140,7 @@ def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: s
     assert not find_disagreements(said(base, runner).known(), said(again, runner).known())
 
 
-def test_code_that_is_written_anew_while_it_is_tested() -> None:
+def test_code_that_is_rewritten_while_it_is_tested() -> None:
     before = {"a.js": "exports.add = (a, b) => a - b;\n", "b.js": "f( 'x' )\n", "data.json": "{}\n", "venv/c.js": "1\n"}
     after = {"a.js": "exports.add = (a, b) => a + b;\n", "b.js": 'f("x");\n', "data.json": "{1}\n", "venv/c.js": "2\n"}
     assert find_rewritten(before, after) == ("a.js",)

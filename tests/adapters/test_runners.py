@@ -190,7 +190,7 @@ def test_what_the_person_set_stays() -> None:
     assert instrument(own, "node", REPORT, {}) == (own, {})
 
 
-def test_tox_is_told_to_hand_the_options_on() -> None:
+def test_tox_is_told_to_pass_the_options_on() -> None:
     for command in ("tox", "python -m tox -e py", "uv run tox"):
         _, env = instrument(command, "", REPORT, {})
         assert env["TOX_OVERRIDE"] == "testenv.pass_env+=PYTEST_ADDOPTS"
@@ -574,7 +574,7 @@ def test_node_below_npm_reports_too(tmp_path: Path) -> None:
     assert ran.outcomes() == NODE_OUTCOMES
 
 
-def test_a_file_without_tests_is_no_test_of_nodes(tmp_path: Path) -> None:
+def test_a_file_without_tests_is_not_a_node_test(tmp_path: Path) -> None:
     """node itself reports a file without tests as one test that passed."""
     needs("node")
     folder = write(tmp_path / "work", {"a.test.mjs": "console.log('1 passed');"})
@@ -617,7 +617,7 @@ mod tests {
 }
 
 
-def test_cargo_goes_on_and_names_its_tests(tmp_path: Path) -> None:
+def test_cargo_continues_and_names_its_tests(tmp_path: Path) -> None:
     needs("cargo", "rustc")
     folder = write(tmp_path / "work", CRATE)
     ran = run("cargo test --offline", folder, tmp_path / "scratch")

@@ -117,4 +117,4 @@ def test_the_model_is_told_which_limit_was_hit(tmp_path: Path, monkeypatch: pyte
     sandbox = make_sandbox("none", make_env(os.environ))
     monkeypatch.setattr(crew.Command, "report", AsyncMock(return_value={"status": 137, "hit": "memory"}))
     finished = shell(sandbox, make_plain_folder(tmp_path), "echo ate; sleep 0.1")
-    assert b"(A limit was hit: the commands of this run together used more memory than they may" in finished.output
+    assert b"(A limit was hit: together, this run's commands exceeded their memory limit" in finished.output

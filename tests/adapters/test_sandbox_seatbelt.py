@@ -146,7 +146,7 @@ def test_on_a_mac_it_is_taken_and_said_to_be_untried(
     monkeypatch.setattr(levels.os, "access", lambda path, mode: path == "/usr/bin/sandbox-exec")  # type: ignore[attr-defined]
     level = find_level("auto")
     assert level == SandboxLevel("seatbelt", why_not_more="macOS has no namespaces")
-    assert "tried on no Mac yet" in describe_confinement(level, Network("off"))
+    assert "untested on a Mac" in describe_confinement(level, Network("off"))
     sandbox = make_sandbox("auto", {"HOME": str(tmp_path), "PATH": "/usr/bin"})
     request = sandbox._request(["true"], checkout, {}, ())
     assert request["argv"][:2] == ["/usr/bin/sandbox-exec", "-p"] and request["argv"][3:] == ["true"]

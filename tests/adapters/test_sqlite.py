@@ -133,7 +133,7 @@ def test_another_database_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"hello\n", b"# notes\n" * 5_000, os.urandom(9_000)])
-def test_a_file_that_is_no_database_is_refused_and_left_alone(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_refused_and_left_alone(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.write_bytes(content)
     assert "move it away" in refusal(path, create=True)

@@ -83,7 +83,7 @@ WRONG = {
     "half a character, escaped": ("write", r'{"path": "a", "content": "\ud800"}', "write("),
     "half a character": ("write", '{"path": "a", "content": "\ud800"}', "lone surrogate"),
     "nested": ("read", "[" * 100_000, "read("),
-    "huge": ("write", " " * 5_000_000, "the most"),
+    "huge": ("write", " " * 5_000_000, "the limit is 4,000,000"),
 }
 
 

@@ -30,7 +30,7 @@ def test_read_shows_numbered_lines(checkout: PlainFolder) -> None:
     )
 
 
-def test_read_goes_on_where_it_left_off(checkout: PlainFolder) -> None:
+def test_read_continues_where_it_left_off(checkout: PlainFolder) -> None:
     (checkout.root / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 5001)))
     seen: list[str] = []
     start = 1
@@ -72,13 +72,13 @@ def test_read_a_giant_line(checkout: PlainFolder) -> None:
     assert "     2\tshort" in use(checkout, "read", path="mixed.js").output
 
 
-def test_read_refuses_what_is_no_text(checkout: PlainFolder) -> None:
+def test_read_refuses_what_is_not_text(checkout: PlainFolder) -> None:
     (checkout.root / "image.png").write_bytes(b"\x89PNG\0\0\1")
     result = use(checkout, "read", path="image.png")
     assert not result.ok and not result.fault and "binary file (7 B)" in result.output
     with (checkout.root / "big.log").open("wb") as file:
         file.truncate(100_000_000)
-    assert "too big" in use(checkout, "read", path="big.log").output
+    assert "too large" in use(checkout, "read", path="big.log").output
 
 
 def test_read_shows_text_that_is_not_quite_utf8(checkout: PlainFolder) -> None:
@@ -103,7 +103,7 @@ def test_read_suggests_what_was_meant(checkout: PlainFolder) -> None:
 
 def test_write_makes_files_and_folders(checkout: PlainFolder) -> None:
     result = use(checkout, "write", path="a/b/ö é.txt", content="höhe\n")
-    assert result.ok and "Made a/b/ö é.txt (1 line" in result.output
+    assert result.ok and "Created a/b/ö é.txt (1 line" in result.output
     assert (checkout.root / "a/b/ö é.txt").read_bytes() == "höhe\n".encode()
     assert sorted(p.name for p in (checkout.root / "a/b").iterdir()) == ["ö é.txt"]
 
@@ -311,7 +311,7 @@ def test_list_says_what_is_wrong(checkout: PlainFolder) -> None:
     assert use(checkout, "list", depth=99).fault
 
 
-def test_names_that_are_no_text_do_not_break_the_journal(checkout: PlainFolder) -> None:
+def test_names_that_are_not_text_do_not_break_the_journal(checkout: PlainFolder) -> None:
     try:
         (checkout.root / os.fsdecode(b"caf\xe9.txt")).write_text("x")
     except OSError:

@@ -155,7 +155,7 @@ def test_a_folder_without_git(tmp_path: Path, tools: Tools) -> None:
     assert lines(use(checkout, "search", tools=tools, pattern="needle").output) == ["sub/a.txt:1:needle", "(1 match)"]
 
 
-def test_a_name_that_is_no_text(checkout: PlainFolder, tools: Tools) -> None:
+def test_a_name_that_is_not_text(checkout: PlainFolder, tools: Tools) -> None:
     try:
         (checkout.root / os.fsdecode(b"caf\xe9.txt")).write_text("needle\n")
     except OSError:

@@ -42,7 +42,7 @@ def test_exit_status_0_passes(checkout: PlainFolder) -> None:
         ("no-such-program --x", 127, "not found"),
         ("no-such-program | cat; exit ${PIPESTATUS[0]}", 127, "not found"),
         ("./data.txt", 126, "cannot be executed"),
-        ("kill -SEGV $$", 139, "ended by SIGSEGV"),
+        ("kill -SEGV $$", 139, "killed by SIGSEGV"),
         ("exit 200", 200, "failed with exit status 200"),
         ("'open quote", 2, "failed with exit status 2"),
     ],

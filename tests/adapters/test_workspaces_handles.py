@@ -142,7 +142,7 @@ def test_many_folders_need_few_handles(top: Path) -> None:
 def test_too_deep_is_said(top: Path) -> None:
     script = "import os\nfor n in range(200):\n    os.mkdir('d' * 30); os.chdir('d' * 30)\n"
     subprocess.run(["python3", "-c", script], cwd=top, check=True)
-    with pytest.raises(Unkeepable, match="is too deep to be kept"):
+    with pytest.raises(Unkeepable, match="is too deep to keep"):
         scanner(top).scan(None, Tracked(), None)
 
 

@@ -163,7 +163,7 @@ def test_markers_in_a_file_are_not_taken_for_conflicts(desk: Desk) -> None:
     assert conflicts == ("f",)
 
 
-def test_a_heading_that_looks_like_a_marker_is_nobody_s_guess(desk: Desk) -> None:
+def test_a_heading_that_looks_like_a_marker_is_not_guessed_at(desk: Desk) -> None:
     files, conflicts = desk.merge({"f": "f\n"}, {"f": "f\nChanges\n=======\n"}, {"f": "f\nAuthors\n=======\n"})
     assert isinstance(files["f"], bytes)
     assert files["f"].startswith(b"f\n<<<<<<< ours\nChanges\n=======\n")
@@ -421,7 +421,7 @@ def test_a_tree_that_is_not_there(desk: Desk) -> None:
     known, other = desk.tree({"a": "a"}), desk.tree({"a": "b"})
     with pytest.raises(WorkspaceError, match="damaged: it does not have the folder 1111"):
         asyncio.run(desk.workspaces.merge(known, other, "1" * 40))
-    with pytest.raises(WorkspaceError, match="does not name a tree"):
+    with pytest.raises(WorkspaceError, match="is not a tree id"):
         asyncio.run(desk.workspaces.merge(known, other, "HEAD"))
     with pytest.raises(WorkspaceError, match="damaged"):
         asyncio.run(desk.workspaces.merge(known, other, Git(desk.repo).run("rev-parse", f"{known}:a").decode().strip()))

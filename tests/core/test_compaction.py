@@ -311,6 +311,6 @@ def test_every_question_can_be_asked(messages: list[Message], needed: EssentialF
     assert [line[3:] for line in template("compactor").splitlines() if line.startswith("## ")][-4:] == list(HEADINGS)
 
 
-def test_the_message_that_stands_for_what_is_gone() -> None:
+def test_the_message_that_replaces_what_is_gone() -> None:
     text = context.render(template("compacted"), {"summary": parse_summary("", "## Dead ends\n\n- x\n", 300)})
     assert "## Key decisions\n\n(nothing)\n" in text and "- x\n" in text

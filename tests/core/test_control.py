@@ -1,4 +1,4 @@
-"""What a written plan says about what comes next: conditions, passes, ways out of them, and states."""
+"""What a written plan says about what comes next: conditions, passes, exits from them, and states."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_condition_looks_at_the_step_before_or_at_the_one_it_names(
     assert why == ("" if carried_out else f"its condition does not hold: {said}")
 
 
-def test_a_step_without_a_condition_is_always_carried_out() -> None:
+def test_a_step_without_a_condition_always_runs() -> None:
     assert control_flow.explain_skip(world(A, B, over=(FAILED,)).task, B) == ""
 
 
@@ -86,7 +86,7 @@ def test_a_step_that_was_left_out_says_nothing() -> None:
 # ── passes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_passes_go_on_until_the_condition_holds_or_none_are_left() -> None:
+def test_passes_continue_until_the_condition_holds_or_none_are_left() -> None:
     until = condition("contains:nothing left")
     goal = {"repeat": 3, "until": until}
     again = world(A, over=(settled("a", result="two findings"),), **goal).task
@@ -109,7 +109,7 @@ def test_passes_without_a_condition_are_counted() -> None:
     assert control_flow.explain_next_pass(once) == "" and control_flow.describe_passes(once) == ""
 
 
-def test_a_plan_that_the_ladder_changed_is_carried_out_once() -> None:
+def test_a_plan_that_the_ladder_changed_runs_once() -> None:
     task = change(world(A, over=(settled("a"),), repeat=5).task, approaches=2)
     assert not control_flow.is_as_written(task)
     assert (
@@ -136,7 +136,7 @@ def test_break_and_continue(do: Any, repeat: int, rest: str, following: str) -> 
 
 
 @pytest.mark.parametrize("do", ["break", "continue"])
-def test_a_way_out_goes_on_to_the_loop_around(do: Any) -> None:
+def test_an_exit_reaches_the_enclosing_loop(do: Any) -> None:
     inside = change(world(A, over=(settled("a", do=do),)).task, inherited=Inherited(loop=True))
     assert (
         control_flow.find_outer_exit(inside) == do

@@ -58,7 +58,7 @@ def test_the_verdict_decides() -> None:
     assert after(Verdict("failed", "exit 1")) == c.ChangeState(State.TEST_FAILED, "exit 1")
 
 
-def test_without_a_check_somebody_writes_a_test_once_then_it_is_not_verified() -> None:
+def test_without_a_check_a_test_is_written_once_then_it_is_not_verified() -> None:
     none = Verdict("not_verified", "no check")
     testing = change(WORKING, state=State.TESTING, verdict=none, judged=True)
     assert decide(testing, 0) == c.ChangeState(State.TEST_FAILED, "no check")
@@ -82,7 +82,7 @@ def test_a_parent_gathers_its_steps_and_is_never_completed_over_a_failing_one() 
     assert list_moves(change(parent, settled={"a": fine})) == [Begin(Step("b", "b"), "b")]
     both = change(parent, settled={"a": fine, "b": bad})
     assert is_over(both)
-    assert decide(both, 0) == c.Conclude(State.FAILED, "its step b is failed: the check still fails")
+    assert decide(both, 0) == c.Conclude(State.FAILED, "its step b failed: the check still fails")
     well = change(parent, settled={"a": fine, "b": replace(bad, state=State.COMPLETED)})
     assert decide(well, 0) == c.ChangeState(State.TESTING, "all 2 steps are completed")
 
@@ -157,7 +157,7 @@ def test_a_soft_limit_escalates_and_starts_again_after_a_rung() -> None:
     assert decide(change(WORKING, soft_rounds=15), 0) == c.AskModel(0.0, last=False)
 
 
-def test_a_rung_that_was_decided_is_carried_out_before_anything_else_is_decided() -> None:
+def test_a_chosen_rung_is_taken_before_anything_else_is_decided() -> None:
     decision = Decision("prune", "goal", "why")
     trouble = Trouble("signal", "it loops", "circular_tools", "prune")
     assert decide(change(WORKING, rung=decision, trouble=trouble, soft_rounds=99), 0) == c.Climb(decision)
@@ -189,7 +189,7 @@ def test_a_check_that_passes_with_nothing_changed_proves_nothing() -> None:
     passed = Verdict("passed", "ok", command="true")
     task = change(WORKING, state=State.TESTING, judged=True, verdict=passed, base="t", tree="t")
     assert isinstance(command := decide(task, 0), c.Conclude)
-    assert command.to is State.BLOCKED and command.why.startswith("nothing changed")
+    assert command.to is State.BLOCKED and command.why.startswith("no file changed")
     looking = Step("goal", "x", steps=(Step("look", "x"),))
     for other in (change(task, tree="u"), change(task, id="part"), change(task, step=looking)):
         assert decide(other, 0) != command

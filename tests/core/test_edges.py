@@ -1,4 +1,4 @@
-"""What takes effect by itself once it is applied."""
+"""What takes effect on its own once it is applied."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_files_that_act(path: str) -> None:
     assert find_edge(path, "", PLAIN, "") is not None
 
 
-def test_what_is_no_edge() -> None:
+def test_what_is_not_an_edge() -> None:
     for path in ("src/app.py", "README.md", "tests/test_app.py", "docs/hooks.md", "Makefile"):
         assert find_edge(path, "", PLAIN, "") is None
     assert find_edge("tests/conftest.py", PLAIN, PLAIN, "") is None

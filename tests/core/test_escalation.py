@@ -18,10 +18,10 @@ from tests.core.worlds import journals
 
 LOOP = Trouble("signal", "it goes in circles", "circular_tools", "prune")
 STILL = Trouble("signal", "nothing changes", "no_progress", "decompose")
-LONG = Trouble("soft_limit", "it takes long", "max_rounds", "decompose")
+LONG = Trouble("soft_limit", "takes too long", "max_rounds", "decompose")
 SPENT = Trouble("repairs", "the check still fails after 3 repairs")
 BROKEN = Trouble("faults", "the model gave 5 unusable answers in a row")
-BLOCKED = Trouble("children", "its steps cannot go on")
+BLOCKED = Trouble("children", "its steps cannot continue")
 
 GOAL = Standing(LOOP, 0, working=True, rounds_left=30)
 LEAF = replace(GOAL, depth=2)
@@ -66,11 +66,11 @@ def test_nothing_is_split_at_the_depth_limit_or_without_means() -> None:
     assert rung(GOAL, **TOLD, taken={"prune": 1, "decompose": 1}) == "give_up", "a refused plan is not asked for again"
 
 
-def test_a_goal_that_only_takes_long_goes_on_while_the_ledger_lasts() -> None:
+def test_a_goal_that_only_takes_long_continues_while_the_budget_lasts() -> None:
     assert rung(GOAL, trouble=LONG, planning=PlanningRules(max_depth=0)) == "nudge"
 
 
-def test_smaller_steps_are_no_help_to_a_model_that_gives_unusable_answers() -> None:
+def test_smaller_steps_do_not_help_a_model_that_gives_unusable_answers() -> None:
     assert rung(GOAL, trouble=BROKEN) == "give_up"
     assert rung(GOAL, trouble=BROKEN, means=Means(stronger=True)) == "stronger_model"
     assert rung(LEAF, trouble=BROKEN) == "zoom_out"

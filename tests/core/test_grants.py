@@ -182,7 +182,7 @@ TestTree.settings = settings(max_examples=60, stateful_step_count=40, deadline=N
 @given(ledgers, many_weights.filter(bool), st.data())
 @settings(max_examples=40, deadline=None)
 def test_a_last_call_that_overdraws_is_made_up_for(ledger: Limits, waiting: list[int], data: st.DataObject) -> None:
-    """Each child goes on until a limit is reached, and the call that reaches it may cost what it likes. What is spent
+    """Each child continues until a limit is reached, and the call that reaches it may cost what it likes. What is spent
     beyond the ledger is then at most what the last calls took beyond their grants; and nothing more is granted."""
     root = Node(ledger, waiting=waiting)
     children = [root.fork(alone=False) for _ in waiting]

@@ -48,7 +48,7 @@ def ruling(**given: object) -> Ruling | Problems:
     return read_ruling(Answer(calls=(Call("c", "rule", json.dumps(given)),)), GOAL)
 
 
-def test_a_claim_is_upheld_with_the_words_of_the_request_only() -> None:
+def test_a_claim_is_upheld_only_with_the_words_of_the_request() -> None:
     upheld = ruling(reason="it says so", demanded=True, quote="the first of equal   maxima")
     assert upheld == Ruling(True, "the **first** of equal maxima", "it says so")
     assert isinstance(ruling(reason="surely", demanded=True, quote="must be stable for equal keys"), Problems)
@@ -59,5 +59,5 @@ def test_a_claim_is_upheld_with_the_words_of_the_request_only() -> None:
 def test_the_same_change_of_lines_is_shown_once() -> None:
     both = [Disagreement(f"test_a.py::test_{n}", was="old", now="new", said="1 != 2") for n in (1, 2)]
     shown = render_disagreements(both)
-    assert shown.count("- old") == 1 and "the same change of lines as above" in shown
+    assert shown.count("- old") == 1 and "the same changed lines as above" in shown
     assert render_disagreements([Disagreement("t", said="x"), Disagreement("u", said="y")]).count("above") == 0

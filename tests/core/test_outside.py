@@ -32,7 +32,7 @@ def test_who_does_it(
     assert choose_agent(agents, models, Step("s", agent=agent), role, tier) == expected
 
 
-def test_whether_somebody_stronger_is_there() -> None:
+def test_whether_a_stronger_agent_or_model_is_available() -> None:
     assert not has_stronger({"main": "claude"}, ONE)
     assert has_stronger({"main": "claude", "strong": "codex"}, ONE) and has_stronger({"main": "claude"}, TWO)
 
@@ -44,7 +44,7 @@ def test_who_is_named_in_a_plan() -> None:
     assert title_of("/usr/bin/python agent.py") == "python" and title_of("claude") == "claude"
 
 
-def test_one_that_takes_it_up_again_is_told_what_was_done() -> None:
+def test_an_agent_that_resumes_is_told_what_was_done() -> None:
     brief = (Said("The brief."),)
     assert render_opening("You work.", brief) == "You work.\n\nThe brief."
     done: tuple[Message, ...] = (

@@ -60,7 +60,7 @@ def test_what_follows_from_an_estimate(
     assert choose_proposal(estimate, True, 3) == choose_proposal(estimate, False, 0) == "leaf"
 
 
-def test_an_atomic_goal_is_a_leaf_and_nobody_is_asked() -> None:
+def test_an_atomic_goal_is_a_leaf_without_asking() -> None:
     estimate = SizeEstimate(True, 1, ("a", "b"), ("c", "d"))
     assert (choose_proposal(estimate, False, 3), choose_advice(estimate)) == ("leaf", "take")
 
@@ -137,13 +137,16 @@ def test_names_that_cannot_be_spelled_get_a_number() -> None:
     [
         ([], "no step in the plan"),
         ([a_step("load")], "one step in the plan"),
-        (MANY, "40 steps in the plan, and 10 is the most at one level: group them into phases"),
-        ([a_step("load", needs=["save"]), a_step("save", needs=["load"])], "circle: `load` → `save` → `load`"),
+        (MANY, "40 steps in the plan; the limit at one level is 10: group them into phases"),
+        ([a_step("load", needs=["save"]), a_step("save", needs=["load"])], "cycle: `load` → `save` → `load`"),
         ([a_step("load", needs=["load"]), a_step("save")], "`load` needs itself"),
-        ([a_step("load", needs=["disk"]), a_step("save")], "needs `disk`, which is not a step here: there are `save`"),
+        (
+            [a_step("load", needs=["disk"]), a_step("save")],
+            "needs `disk`, which is not a step here; the steps are `save`",
+        ),
         ([a_step("load"), a_step("Load!")], "Two steps are called `load`"),
         ([a_step("load"), a_step("save") | {"instructions": a_step("load")["instructions"]}], "are the same"),
-        ([a_step("all") | {"instructions": GOAL.instructions}, a_step("save")], "`all` says the whole again"),
+        ([a_step("all") | {"instructions": GOAL.instructions}, a_step("save")], "`all` restates the whole"),
         ([a_step("load", instructions=""), a_step("save")], "`load` has no instructions"),
         ([a_step("load", criteria=[]), a_step("save")], "`load` cannot be proven: it has no criteria and no test"),
         ([a_step("load", criteria=["It works well."]), a_step("save")], "`It works well.` cannot be checked"),
@@ -262,7 +265,7 @@ def test_later_steps_are_added_dropped_and_reworded() -> None:
     )
 
 
-def test_a_reworded_phase_is_planned_anew() -> None:
+def test_a_reworded_phase_is_replanned() -> None:
     inner = [a_step("keys"), a_step("draw")]
     steps = good(plan(a_step("load"), a_step("screen", phase=True, steps=inner)))
     parent = Step("goal", GOAL.instructions, steps=steps)
@@ -286,7 +289,7 @@ def test_an_added_step_never_comes_before_one_that_has_begun() -> None:
     [
         ([{"change": "drop", "name": "load", "reason": "x"}], "`load` has begun or is done"),
         ([{"change": "reword", "name": "load", "reason": "x", "instructions": "y"}], "`load` has begun or is done"),
-        ([{"change": "drop", "name": "nope", "reason": "x"}], "no step `nope` to drop: to come are `save`, `show`"),
+        ([{"change": "drop", "name": "nope", "reason": "x"}], "no step `nope` to drop; remaining: `save`, `show`"),
         ([{"change": "add", "after": "nope", "reason": "x", **a_step("lock")}], "which is not a step here"),
         ([{"change": "add", "reason": "x", **a_step("lock", needs=["nope"])}], "needs `nope`"),
         ([{"change": "add", "reason": "x", **a_step("lock", criteria=[])}], "cannot be proven"),
@@ -295,8 +298,11 @@ def test_an_added_step_never_comes_before_one_that_has_begun() -> None:
             "same",
         ),
         ([{"change": "add", "reason": "x", **a_step(f"n{n}")} for n in range(8)], "There would be 11 steps"),
-        ([{"change": "reword", "name": "save", "reason": "x", "instructions": GOAL.instructions}], "the whole again"),
-        ([{"change": "reword", "name": "save", "reason": "x", "needs": ["show"]}], "circle: `save` → `show` → `save`"),
+        (
+            [{"change": "reword", "name": "save", "reason": "x", "instructions": GOAL.instructions}],
+            "restates the whole",
+        ),
+        ([{"change": "reword", "name": "save", "reason": "x", "needs": ["show"]}], "cycle: `save` → `show` → `save`"),
         ([{"change": "rename", "name": "save", "reason": "x"}], "`changes[0].change` is wrong"),
         ([{"change": "drop", "name": "save"}], "`changes[0].reason` is missing"),
     ],

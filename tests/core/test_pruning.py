@@ -166,7 +166,7 @@ def test_a_long_result_that_comes_again_is_named_not_repeated() -> None:
     messages = [*bash("1", "ls", output), *bash("2", "ls", output), *bash("3", "ls", output + "!")]
     whole = "".join(render_transcript(messages))
     assert whole.count(output) == 2
-    assert "[result of 2: ok, and the same to the letter as the result of 1]" in whole
+    assert "[result of 2: ok, and identical to the result of 1]" in whole
 
 
 @given(conversations(), needs(), st.text(max_size=200))
@@ -218,7 +218,7 @@ def test_an_error_behind_a_good_exit_status_is_one() -> None:
     )
 
 
-def test_an_error_that_is_over_is_no_error() -> None:
+def test_a_resolved_error_is_not_listed() -> None:
     wrong, right = bash("1", "pytest", "E   assert 0", ok=False), bash("2", "pytest", "2 passed")
     other = bash("3", "ruff check", "E501 Line too long\nFound 1 error.", ok=False)
     assert len(list_errors([*wrong, *other])) == 2
@@ -228,7 +228,7 @@ def test_an_error_that_is_over_is_no_error() -> None:
     assert not list_errors([*refused, *edit("5", "a.py", "y")])
 
 
-def test_what_is_not_about_the_work_is_no_error() -> None:
+def test_what_is_not_about_the_work_is_not_an_error() -> None:
     assert template("interrupted").startswith(pruning.INTERRUPTED)
     interrupted = bash("1", "pytest", template("interrupted").strip(), ok=False)
     assert not list_errors([*interrupted, *bash("2", "pip download x", "429 Too Many Requests", ok=False)])

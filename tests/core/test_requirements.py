@@ -34,12 +34,12 @@ All errors are ValueError. Nothing is mutated.
 
 
 @pytest.mark.parametrize("text", ["Make add add.", "Fix the off-by-one in totals(), e.g. for `[]`", "Upgrade to 2.0"])
-def test_one_sentence_is_one_requirement_and_needs_nobody_to_read_it(text: str) -> None:
+def test_one_sentence_is_one_requirement_without_a_model(text: str) -> None:
     (one,) = list_given(build_goal_step(text))
     assert (one.number, one.text, one.start, one.end) == (1, text, 0, len(text))
 
 
-def test_a_list_is_what_the_person_lists_and_prose_beside_it_counts_too() -> None:
+def test_list_items_and_the_prose_around_them_count() -> None:
     found = list_given(build_goal_step(LIST))
     assert [one.text.split("\n")[0] for one in found] == [
         'parsing: `parse("[1,2]")`',
@@ -60,7 +60,7 @@ def test_prose_has_to_be_read_and_by_form_each_sentence_is_one() -> None:
     assert all(goal.instructions[one.start : one.end] == one.text for one in found)
 
 
-def test_from_first_words_each_goes_on_to_the_next() -> None:
+def test_each_requirement_extends_to_the_next_start() -> None:
     text = build_goal_step(PROSE).instructions
     found = split_by_starts(
         text, ["Intervals are", "empty  intervals raise", "This is not there", "Document every function"]
@@ -96,12 +96,12 @@ def test_criteria_are_requirements_of_the_goal_or_of_the_step_that_has_them() ->
     assert [one.text for one in list_given(whole)] == ["it is fast"]
 
 
-def test_a_plan_that_leaves_one_out_hears_its_number() -> None:
+def test_a_plan_that_leaves_one_out_is_told_its_number() -> None:
     around = split_by_form(build_goal_step(PROSE))
     steps = (Step("a", "x", covers=(1, 2, 3)), Step("b", "y", covers=(5, 9)))
     problems = find_coverage_problems(steps, around)
     assert len(problems) == 2
-    assert "requirement 9, which is none" in problems[0]
+    assert "requirement 9, which does not exist" in problems[0]
     assert "No step covers requirement 4 (`Empty intervals raise ValueError.`)" in problems[1]
     assert [one.number for one in list_covered(steps[0], "a", around, steps)] == [1, 2, 3]
     assert find_coverage_problems((Step("a", "x"), Step("b", "y")), around[:1]) == [], "one requirement is everybody's"

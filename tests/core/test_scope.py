@@ -56,7 +56,7 @@ def test_a_list_tells_all_that_is_finished() -> None:
     )
 
 
-def test_a_step_is_told_who_works_beside_it() -> None:
+def test_a_step_is_told_what_runs_in_parallel() -> None:
     left = replace(TASK.step.steps[0], files=("a.py", "b.py"))
     busy = change(TASK, steps=(left, RIGHT), ended={})
     busy = change(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})

@@ -1,4 +1,4 @@
-"""Smaller steps for a task that does not move, and the measures that they are held against."""
+"""Smaller steps for a stuck task, and the measures they are checked against."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_a_parent_without_criteria_has_none_to_assign() -> None:
         (SPLIT_STEPS[:1], "There are 1 steps: give 2 to 4."),
         (MANY[:5], "There are 5 steps: give 2 to 4."),
         ([SPLIT_STEPS[0], SPLIT_STEPS[1]], "No step covers criterion 3 (`two processes cannot both save`)"),
-        ([*SPLIT_STEPS[:2], a_step("lock", covers=[3, 7])], "covers criterion 7: they are numbered 1 to 3"),
-        ([SPLIT_STEPS[0], a_step("x", covers=[2, 3]) | {"instructions": PARENT.instructions}], "says the whole again"),
+        ([*SPLIT_STEPS[:2], a_step("lock", covers=[3, 7])], "covers criterion 7, but criteria are numbered 1 to 3"),
+        ([SPLIT_STEPS[0], a_step("x", covers=[2, 3]) | {"instructions": PARENT.instructions}], "restates the whole"),
         ([*SPLIT_STEPS[:2], SPLIT_STEPS[2] | {"instructions": SPLIT_STEPS[0]["instructions"]}], "are the same"),
         ([*SPLIT_STEPS[:2], SPLIT_STEPS[2] | {"criteria": ["works well"]}], "cannot be checked"),
         ([*SPLIT_STEPS[:2], SPLIT_STEPS[0]], "Two steps are called `load`"),
-        ([SPLIT_STEPS[0] | {"needs": ["lock"]}, *SPLIT_STEPS[1:]], "circle"),
+        ([SPLIT_STEPS[0] | {"needs": ["lock"]}, *SPLIT_STEPS[1:]], "cycle"),
         ([*SPLIT_STEPS[:2], a_step("lock", covers="all")], "`steps[2].covers` is wrong"),
     ],
 )
@@ -70,20 +70,20 @@ def test_a_bad_split_is_refused(steps: list[dict[str, Any]], said: str) -> None:
     refused(split(*steps), said)
 
 
-def test_a_task_is_planned_anew_by_another_way() -> None:
+def test_a_task_is_replanned_by_another_way() -> None:
     kept = (Step("load", a_step("load")["instructions"], criteria=("a missing file gives []",)),)
     blocked = (Step("lock", "Write todo/lock.py with the function lock_entries that uses fcntl on the JSON file."),)
     again = [a_step("lockfile", covers=[2, 3]), a_step("save")]
     again[0]["instructions"] = "Implement lock_entries in todo/lock.py; use fcntl on the JSON file."
 
-    def anew(*steps: dict[str, Any]) -> tuple[Step, ...] | Problems:
+    def replan(*steps: dict[str, Any]) -> tuple[Step, ...] | Problems:
         return read_replan(PARENT, answered(SPLIT, {"steps": list(steps)}), kept, blocked, frozenset({"lock"}))
 
-    refused(anew(*again), "`lockfile` is `lock` again, which did not work")
-    refused(anew(a_step("load", covers=[2, 3]), a_step("save")), "is what `load` has done already")
-    refused(anew(*MANY[:4]), "There are 4 steps: give 2 to 3.")
-    refused(anew(a_step("rename", covers=[2]), a_step("save")), "No step covers criterion 3")
-    steps = good(anew(a_step("rename", covers=[2], needs=["load"]), a_step("lock", covers=[3])))
+    refused(replan(*again), "`lockfile` repeats `lock`, which did not work")
+    refused(replan(a_step("load", covers=[2, 3]), a_step("save")), "repeats what `load` has done")
+    refused(replan(*MANY[:4]), "There are 4 steps: give 2 to 3.")
+    refused(replan(a_step("rename", covers=[2]), a_step("save")), "No step covers criterion 3")
+    steps = good(replan(a_step("rename", covers=[2], needs=["load"]), a_step("lock", covers=[3])))
     assert [(step.name, step.needs) for step in steps] == [("rename", ("load",)), ("lock-2", ("rename",))]
 
 

@@ -49,7 +49,7 @@ def edit(path: str, old: str, new: str, result: str = "", ok: bool = True, tree:
 
 
 def watched(turns: Iterable[Turn], rules: StuckRules = RULES) -> list[tuple[int, Signal]]:
-    """The signals of a run and the rounds they came in. After each one the watch starts afresh, as in the engine."""
+    """The signals of a run and the rounds they came in. After each one the watch is reset, as in the engine."""
     watch, signals = Watch(), []
     for number, one in enumerate(turns, 1):
         watch, signal = observe_round(watch, one, rules)
@@ -182,7 +182,7 @@ def test_a_workspace_that_goes_back_and_forth() -> None:
     assert signals[0][1].rounds == (3, 4, 5)
 
 
-def test_one_undo_and_one_more_try_is_no_oscillation() -> None:
+def test_one_undo_and_one_more_try_is_not_oscillation() -> None:
     assert watched([edit("a.py", f"o{n}", f"n{n}", tree=tree) for n, tree in enumerate("ABACDCE")]) == []
 
 

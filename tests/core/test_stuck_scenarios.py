@@ -83,7 +83,7 @@ def test_a8_a9_a15_the_third_error_speaks_once() -> None:
 
 
 def test_a10_three_messages_without_a_call() -> None:
-    """Here too the text is not compared: in a task that is carried out by calls, words alone never get it on."""
+    """Here too the text is not compared: in a task that is done by calls, text alone never advances it."""
     assert raised([PERSON, words(1), words(2), words(3)]) == [(4, "monologue")]
 
 
@@ -126,7 +126,7 @@ def test_b2_b3_b4_a_person_in_between() -> None:
 
 
 def test_b5_the_signal_names_where_the_loop_began() -> None:
-    """Their headless mode ignores the person in between; so does a watch that nobody started afresh."""
+    """Their headless mode ignores the person in between; so does a watch that nobody reset."""
     signals = watched([words(1), OK, OK, OK, OK])
     assert [(number, signal.rounds) for number, signal in signals] == [(5, (2, 3, 4, 5))]
 
@@ -306,7 +306,7 @@ def test_c15_nothing_and_dividers(divider: str) -> None:
     assert raised([turn(OK.acts[0], text=f"{divider}\n" * 15)]) == []
 
 
-def test_c16_c17_after_a_signal_it_starts_afresh() -> None:
+def test_c16_c17_after_a_signal_it_starts_over() -> None:
     """A second strike is the same signal again; counting strikes is the ladder's."""
     assert raised([OK] * 8) == [(4, "circular_tools"), (8, "circular_tools")]
     assert raised([*[OK] * 4, *[different(n) for n in range(8)]]) == [(4, "circular_tools")]

@@ -109,7 +109,7 @@ def test_the_last_of_two_versions_counts() -> None:
     ]
 
 
-def test_tests_that_were_there_are_left_alone_beside_the_work() -> None:
+def test_existing_tests_are_left_alone() -> None:
     text = f"leap.py\n```python\n{CODE}```\nleap_test.py\n```python\nassert True\n```"
     found = read_calls(text, LEAP)
     assert [json.loads(call.arguments)["path"] for call in found.calls] == ["leap.py"]
@@ -189,4 +189,4 @@ def test_an_answer_that_came_to_nothing_is_not_shown_again() -> None:
 
 def test_a_check_that_never_ended_says_so() -> None:
     verdict = Verdict("failed", "it took longer than 300 s", "pytest -q", seconds=300.2, output="..")
-    assert "ended after 300 seconds" in task_files.render_failing(verdict)
+    assert "stopped after 300 seconds" in task_files.render_failing(verdict)

@@ -126,7 +126,7 @@ def test_going_on_without_a_step() -> None:
     assert has_succeeded(world.task) and find_fatal_step(world.task) is None
 
 
-def test_done_again_after_a_wait_that_grows_until_the_retries_are_used_up() -> None:
+def test_retried_after_a_growing_wait_until_the_retries_are_exhausted() -> None:
     world = World(s("a", on_error="retry", max_retries=2, retry=Retry(wait=3, growth=2)), s("b"))
     assert world.carry("a", State.BLOCKED).wait == 0
     second = world.carry("a", State.BLOCKED)
@@ -154,7 +154,7 @@ def test_what_the_ladder_takes_up_does_not_hold_up_those_that_do_not_need_it() -
     assert [child.child for child in list_unsuccessful(world.task)] == ["a"]
 
 
-def test_a_blocked_step_that_is_reopened_goes_on_in_the_same_task_and_is_charged_once() -> None:
+def test_a_reopened_step_continues_in_the_same_task_and_is_charged_once() -> None:
     world = World(s("a", on_error="escalate"))
     world.begin("a")
     world.end("a", State.BLOCKED, rounds=5)
@@ -193,7 +193,7 @@ def test_one_good_end_is_enough_for_any() -> None:
     )
 
 
-def test_grants_of_steps_that_go_on_follow_the_ledger() -> None:
+def test_grants_of_resumed_steps_follow_the_budget() -> None:
     world = World(s("a"), s("b"), parallel=True, rounds=20)
     world.begin("a")
     world.begin("b")
@@ -208,7 +208,7 @@ def test_grants_of_steps_that_go_on_follow_the_ledger() -> None:
 
 
 def test_what_was_reserved_and_then_spent_otherwise_is_not_there_any_more() -> None:
-    """The run was taken back to a moment when both were under way; since then the ledger was used up."""
+    """The run was rewound to a moment when both were running; since then the budget was used up."""
     world = World(s("a"), s("b"), parallel=True, rounds=20)
     world.begin("a")
     world.begin("b")

@@ -37,6 +37,6 @@ def test_a_phase_weighs_what_it_takes_one_after_the_other() -> None:
     assert names(one, beside, phase) == ["phase", "beside", "one"]
 
 
-def test_hundreds_in_a_row_are_no_recursion() -> None:
+def test_hundreds_in_a_row_do_not_recurse() -> None:
     steps = tuple(Step(f"s{n}", "x", needs=(f"s{n - 1}",) if n else ()) for n in range(3_000))
     assert names(*reversed(steps))[0] == "s0"

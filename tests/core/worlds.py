@@ -162,7 +162,7 @@ def examined(draw: Draw) -> e.AnyEvent:
 
 
 def probed(draw: Draw, task: Task) -> list[e.AnyEvent]:
-    """How the probes end; a failing one may be contested by whoever was to make it pass."""
+    """How the probes end; a failing one may be contested by the agent that should make it pass."""
     possible: list[Outcome] = ["passed", "failed", "broken"]
     outcomes = st.sampled_from(possible)
     results = tuple(Probed(probe.name, draw(outcomes)) for probe in examination.live(task))

@@ -16,8 +16,8 @@ from bough.core.messages import Answer, Call, Usage
 from tests.harness import CHECK
 
 USAGE = Usage(input=1000, output=50)
-NUDGED = "does not seem to move"
-AFRESH = "You start afresh"
+NUDGED = "seems to be stuck"
+AFRESH = "You are starting over"
 
 
 def act(tool: str, says: str = "", /, **arguments: Any) -> Answer:
@@ -120,7 +120,7 @@ class Cast:
     steps: dict[str, Part] = field(default_factory=dict)
     """Agents by the path of their task."""
     hunter: Part | None = None
-    """Bug hunters, wherever they are; None: `agent` or whoever is at that path."""
+    """Bug hunters, wherever they are; None: `agent`, or the part at that path."""
     pruner: Part = lambda asked: say("#### Where it stands\nNothing is done yet; the operator in `add` is wrong.")
     decomposer: Part = lambda asked: split(*STEPS)
     replanner: Part = lambda asked: split()

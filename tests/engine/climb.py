@@ -74,7 +74,7 @@ def model_answer(prompt: Prompt) -> Answer:
 
 def _answer(prompt: Prompt, brief: str) -> Answer:
     if "Cut a task" in brief:
-        return split(LOOK, SWAP) if "could not be taken" in brief else split(LOOK)
+        return split(LOOK, SWAP) if "was rejected" in brief else split(LOOK)
     if "What can still be reached" in brief:
         return split(REWRITE, LOG)
     if not prompt.tools:

@@ -50,7 +50,7 @@ def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:
     asyncio.run(bough.run(both(step("a"), step("b")), dir=project, model=ScriptedModel(agents), jobs=2))
     record = asyncio.run(journal_of(project)).records[0]
     text = "\n".join("".join(span for span, _ in line) for line in render_banner(record, "on"))
-    assert "ledger   56 rounds" in text
+    assert "budget   56 rounds" in text
     assert "plan     2 tasks, up to 2 at once" in text
 
 
@@ -76,7 +76,7 @@ def test_tokens_and_money_are_exact_and_bounded_in_parallel_too(tmp_path: Path, 
     assert_tokens_fit(journal)
 
 
-def test_a_token_limit_halts_all_and_they_go_on_with_more(tmp_path: Path) -> None:
+def test_a_token_limit_halts_all_and_they_resume_with_more(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(**{name: costly(writes(name)) for name in "abc"})
     outcome = asyncio.run(

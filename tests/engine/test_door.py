@@ -83,14 +83,14 @@ def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
     assert ".venv/bin/python -m pip install only_here" in halt.message
 
 
-def test_a_mistyped_check_is_no_bug(library: Path) -> None:
+def test_a_mistyped_check_is_not_a_bug(library: Path) -> None:
     environment(library)
     outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="pytst -q")
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     assert "the command `pytst` is not found" in journal.of(e.RunHalted)[0].message
 
 
-def test_a_module_that_the_work_is_to_write_is_no_lack(library: Path) -> None:
+def test_a_module_that_the_work_will_write_is_not_missing(library: Path) -> None:
     environment(library)
     (library / "tests" / "test_new.py").write_text("from pairs import pairs\n\ndef test_it():\n    assert pairs()\n")
     new = call("write", path="pairs.py", content="def pairs():\n    return [1]\n")
@@ -126,7 +126,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
     assert not (library / "data" / "new").exists() and (library / "local.cfg").read_text() == "on\n"
 
 
-def test_a_service_runs_beside_each_checkout(library: Path) -> None:
+def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
     environment(library)
     (library / "bough.toml").write_text(
         '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'
@@ -152,7 +152,7 @@ def test_a_red_suite_is_usable_when_the_person_says_so(library: Path) -> None:
     choices = Choices(accept_failing=True)
     outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=choices)
     assert outcome.completed
-    assert "1 test fails as it did before the work" in journal.of(e.CheckFinished)[-1].verdict.reason
+    assert "1 test fails as it did before the" in journal.of(e.CheckFinished)[-1].verdict.reason
     worse = [call("write", path="pair.py", content="def pair(a, b):\n    return b, a\n"), DONE[1]]
     limited = Choices(accept_failing=True, rounds=2)
     outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=limited)
@@ -198,7 +198,7 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
 
 def test_a_check_that_wants_the_network_says_so() -> None:
     said = "HTTPSConnection(host='pypi.org'): Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)"
-    assert str(find_missing_network(said)) == "it needs the network (pypi.org), which commands do not have"
+    assert str(find_missing_network(said)) == "it needs network access (pypi.org), which commands do not have"
     assert find_missing_network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
     assert find_missing_network("1 failed: expected `Temporary failure`") is None
 

@@ -200,7 +200,7 @@ def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     court.examiner = lambda asked: act("look", paths=["pick.py"]) if "look" in asked.tools else act("probe", nothing=1)
     run = carried(tmp_path, court)
     (skipped,) = run.journal.of(e.ExaminationSkipped)
-    assert "no probes that could be read" in skipped.why
+    assert "no readable probes" in skipped.why
     assert sum(event.helper == "examiner" for event in run.journal.of(e.HelperAnswered)) == 4, "two looks, one mending"
     assert run.outcome.status == "completed"
 

@@ -73,7 +73,7 @@ def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp
     assert (examined.by, examined.notes) == ("reviewer", ("NOTES.md has a heading and nothing else",))
 
 
-def test_whoever_merges_may_contest_such_a_probe_too_and_then_it_is_gone(tmp_path: Path) -> None:
+def test_a_merge_agent_may_contest_such_a_probe_and_it_is_dropped(tmp_path: Path) -> None:
     contests = in_order(act("dispute", test="pick/probe-1", evidence="the last one is as good"), DONE)
     run = carried(tmp_path, court(in_order(DONE), contests))
     assert run.outcome.status == "completed", run.outcome.summary

@@ -43,7 +43,7 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
     assert rungs[-1] == "give_up"
     assert events[-1]["event"] == "RunFinished"
     (report,) = [event["text"] for event in events if event["event"] == "Reported"]
-    for heading in ("What was tried", "What was learned", "What is left", "How to go on"):
+    for heading in ("What was tried", "What was learned", "What is left", "How to continue"):
         assert f"## {heading}" in report
     assert "a regular expression cannot do it" in report
     shown = bough(project, "show", "--json").json
@@ -55,7 +55,7 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
     assert "+x = 1" in bough(project, "diff").out
     status = bough(project, "status")
     assert "a regular expression cannot do it" in status.out
-    assert "How to go on" in status.out
+    assert "How to continue" in status.out
     assert bough(project, "status", "--json").json["task"]["report"] == report
 
 
@@ -63,13 +63,13 @@ def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     with WireModel(Cast(circular_tools)) as wire:
         said = bough(project_in(tmp_path), *run_args(wire.base_url, "--flat", "--max-depth", "0"))
     assert said.status == 3
-    assert "the work does not move (it goes in circles): `read` is called again and again" in said.out
-    assert 'the last was: read {"path": "calc.py"}' in said.out, "with its evidence"
-    assert "bough prunes the context (goal level): a fresh look" in said.out
+    assert "stuck (goes in circles): `read` is called again and again" in said.out
+    assert 'most recently: read {"path": "calc.py"}' in said.out, "with its evidence"
+    assert "bough prunes the context (goal level): a fresh start" in said.out
     tail = said.out[said.out.rindex("✘ failed") :]
     assert "What was tried" in tail
     assert "its context was pruned" in tail
-    assert "How to go on" in tail
+    assert "How to continue" in tail
 
 
 def test_what_was_spent_on_helpers_is_in_the_ledger(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_dead_ends_reach_later_attempts_siblings_and_planners(tmp_path: Path) ->
     for sibling in ("plan", "log", "fix-goal"):
         (brief,) = {asked.brief for asked in cast.of(sibling)}
         assert "sum: operator.sub is no help" in brief, sibling
-        assert "did not get there" in brief, sibling
+        assert "this approach failed" in brief, sibling
     notes = [note for note in run.tree if note]
     assert notes
 

@@ -78,7 +78,7 @@ def test_retrying_after_transport_errors_is_healthy(tmp_path: Path) -> None:
     assert bough(project, "show", "--json").json["spend"]["rounds"] == 2
 
 
-def test_a_planner_that_is_not_to_be_had_halts_the_run_and_the_rung_is_taken_later(tmp_path: Path) -> None:
+def test_an_unavailable_planner_halts_the_run_and_the_rung_is_taken_later(tmp_path: Path) -> None:
     project = project_in(tmp_path)
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.02\n")
     cast = Cast(slow, dict(DEFAULT_STEPS))

@@ -56,7 +56,7 @@ def test_a_fresh_look_is_enough(tmp_path: Path, pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["repeated_error", "oscillation"])
-def test_what_failed_again_and_again_is_written_down_for_whoever_tries_next(tmp_path: Path, pattern: str) -> None:
+def test_what_keeps_failing_is_noted_for_the_next_agent(tmp_path: Path, pattern: str) -> None:
     run = told(project_in(tmp_path), Cast(until(lambda asked: asked.afresh, WAYS[pattern], FIX)))
     (note,) = run.journal.of(e.NoteKept)
     signal = run.journal.of(e.SignalRaised)[-1].signal

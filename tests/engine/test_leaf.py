@@ -91,7 +91,7 @@ def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> Non
         (call("edit", path="calc.py"), "old"),
     ],
 )
-def test_unusable_answers_are_told_to_the_model_which_then_goes_on(tmp_path: Path, answer: Answer, told: str) -> None:
+def test_unusable_answers_are_reported_to_the_model_which_continues(tmp_path: Path, answer: Answer, told: str) -> None:
     project = make_project(tmp_path / "p")
     model = ScriptedModel([answer, FIX, DONE])
     outcome, _ = carry_out(project, model)

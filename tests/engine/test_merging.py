@@ -1,4 +1,4 @@
-"""Parallel work comes together without loss: additions, renames, lock files; killed in the middle, and taken back."""
+"""Parallel work is merged without loss: additions, renames, lock files; killed halfway, and rewound."""
 
 from __future__ import annotations
 

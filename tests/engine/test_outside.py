@@ -79,14 +79,14 @@ def test_a_liar_is_found_out_and_a_stronger_agent_repairs_it(tmp_path: Path, mon
     assert (project / "calc.py").read_text() != FIXED, "nothing comes into the person's files uninvited"
 
 
-def test_one_that_loops_is_told_and_one_that_leaves_its_workspace_gets_nowhere(
+def test_an_agent_that_loops_is_nudged_and_one_that_leaves_its_workspace_is_confined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
     project = make_project(tmp_path / "p")
     leaves = [{"write": [str(project / "calc.py"), "ruined"]}, {"write": [str(tmp_path / "out"), "x"]}]
     away = [*leaves, {"run": "git push origin main; echo pushed"}, FIX]
-    script = [["does not seem to move", away], ["", [{"again": [60, {"read": "calc.py"}]}, {"say": "Read it."}]]]
+    script = [["seems to be stuck", away], ["", [{"again": [60, {"read": "calc.py"}]}, {"say": "Read it."}]]]
     before = (project / "calc.py").read_text()
     outcome, journal = run(project, agent=command(tmp_path, "loops", script))
     assert outcome.status == "completed", outcome.summary
@@ -115,7 +115,7 @@ def test_killed_in_the_middle_of_its_turn(tmp_path: Path) -> None:
     mark = f"sleep 31{os.getpid()}"
     begins = [{"run": "echo once >> once.txt"}, {"run": f"echo half > half.txt; touch $TMPDIR/there; {mark}"}]
     goes_on = [{"run": "cat once.txt half.txt"}, FIX, {"say": "Done after all."}]
-    agent = command(tmp_path, "dies", [["What is done already", goes_on], ["", begins]])
+    agent = command(tmp_path, "dies", [["What is already done", goes_on], ["", begins]])
     argv = [sys.executable, "-m", "bough", "run", "Make add add.", "--check", QUICK_CHECK, "--agent", agent]
     bough = subprocess.Popen(argv, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not _running(mark):

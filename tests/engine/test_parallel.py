@@ -1,4 +1,4 @@
-"""Steps that are carried out at once: each in a workspace of its own, brought together one by one, proven there."""
+"""Steps that run in parallel: each in a workspace of its own, merged one by one, proven there."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Agents:
 
 
 class Meeting:
-    """Nobody goes on before all have come: proves that they are at work at the same time."""
+    """None continues before all have arrived: proves that they work in parallel."""
 
     def __init__(self, *names: str) -> None:
         self.missing = set(names)
@@ -196,7 +196,7 @@ def test_steps_that_expect_to_change_one_file_are_never_at_work_together(tmp_pat
 
 
 def a_first(project: Path, goal: Step, agents: Agents) -> tuple[Outcome, Journal]:
-    """Both begin from the same files; `b` goes on only when `a` has been taken over."""
+    """Both begin from the same files; `b` continues only when `a` has been merged."""
     taken_over = asyncio.Event()
 
     async def wait(task: str) -> None:
@@ -268,7 +268,7 @@ def test_additions_at_one_place_need_no_model(tmp_path: Path) -> None:
     assert set(agents.asked) == {"a", "b"}
 
 
-def test_when_both_additions_do_not_hold_together_somebody_decides(tmp_path: Path) -> None:
+def test_when_both_additions_fail_together_an_agent_decides(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     last = step("b", "tail -n 1 text.txt | grep -q b && ! grep -q ^a text.txt || grep -q '^b a' text.txt")
     goal = both(step("a", "grep -q a text.txt"), last)
@@ -278,7 +278,7 @@ def test_when_both_additions_do_not_hold_together_somebody_decides(tmp_path: Pat
     assert outcome.completed
     assert text_of(project, outcome, "text") == LINES + "b a\n"
     told = next(r.event.brief for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.AttemptStarted))
-    assert "Joined, they do not pass" in told and "<<<<<<< ours\na\n" in told
+    assert "Merged, they fail" in told and "<<<<<<< ours\na\n" in told
 
 
 TESTS = "import unittest\n\n\nclass {}(unittest.TestCase):\n    def test_{}(self):\n        self.assertTrue(True)\n"
@@ -323,7 +323,7 @@ def test_what_others_proved_holds_after_the_merge_too(tmp_path: Path) -> None:
     outcome, journal = a_first(project, both(alone, step("b")), agents)
     assert outcome.completed
     (merged,) = journal.of(e.ChildMerged)
-    assert merged.verdict.ruling == "failed" and "the step a" in merged.verdict.reason
+    assert merged.verdict.ruling == "failed" and "step a" in merged.verdict.reason
     assert files_of(project, outcome) == {"a.txt", "b.txt", "both.txt"}
 
 

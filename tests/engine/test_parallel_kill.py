@@ -1,4 +1,4 @@
-"""The process dies while steps are at work at once, are merged, or are taken back: nothing is lost or done twice."""
+"""The process dies while steps run in parallel, are merged, or are rewound: nothing is lost or done twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command that can be decided on can be carried out."""
+"""Every command that can be decided on has a handler."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from bough.core.commands import Command
 from bough.engine import perform
 
 
-def test_every_command_has_somebody_who_carries_it_out() -> None:
+def test_every_command_has_a_handler() -> None:
     assert set(perform._PERFORM) == set(get_args(Command))

@@ -83,7 +83,7 @@ def test_a_command_is_ruled_on_from_elsewhere(
     assert bool(taken_back) == terminal, "the question at the terminal is taken back"
 
 
-def test_nobody_says_anything_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
     monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0.05")
     outcome, journal = carry_out(make_project(tmp_path / "p"), [PUSH, FIX, DONE])

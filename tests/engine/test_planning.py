@@ -118,7 +118,7 @@ def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path:
     assert outcome.completed == (failures < 5)
 
 
-def test_a_larger_goal_is_planned_and_carried_out(tmp_path: Path) -> None:
+def test_a_larger_goal_is_planned_and_run(tmp_path: Path) -> None:
     office = Office(5, PLAN)
     outcome, journal = carried_out(make_project(tmp_path / "p"), office)
     assert outcome.completed
@@ -175,7 +175,7 @@ BAD: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_a_bad_plan_is_mended_once(tmp_path: Path, bad: Any) -> None:
+def test_a_bad_plan_is_repaired_once(tmp_path: Path, bad: Any) -> None:
     office = Office(5, bad, PLAN)
     outcome, journal = carried_out(make_project(tmp_path / "p"), office)
     assert outcome.completed
@@ -186,7 +186,7 @@ def test_a_bad_plan_is_mended_once(tmp_path: Path, bad: Any) -> None:
     assert refused.problems[0] in again.text
 
 
-def test_a_goal_whose_plans_are_no_good_is_begun_as_one_leaf(tmp_path: Path) -> None:
+def test_a_goal_with_only_bad_plans_starts_as_one_leaf(tmp_path: Path) -> None:
     outcome, journal = carried_out(make_project(tmp_path / "p"), Office(5, [], []), check="python3 -c 'import goal'")
     assert outcome.completed
     assert [refused.final for refused in journal.of(e.PlanRefused)] == [False, True]
@@ -280,7 +280,7 @@ def test_words_bring_another_proposal(tmp_path: Path) -> None:
     assert "circles first" in second.text and "squares" in second.text
 
 
-def test_own_steps_are_carried_out(tmp_path: Path) -> None:
+def test_own_steps_are_run(tmp_path: Path) -> None:
     own = tuple(Step(name, f"Write {name}.py.", requires_testing=False) for name in ("squares", "circles", "areas"))
     watch, _ = answering(Approval("own", steps=own))
     outcome, journal = carried_out(make_project(tmp_path / "p"), Office(12, PLAN), watch)

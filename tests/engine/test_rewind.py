@@ -1,4 +1,4 @@
-"""A run is taken back to an earlier moment of any task, as a whole, and goes on from there; only what it cost stays."""
+"""A run is rewound to an earlier moment of any task, as a whole, and resumes from there; only its cost stays."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def assert_in_step(project: Path) -> None:
     assert not left_behind(project)
 
 
-def test_a_finished_task_is_done_anew_and_all_that_came_after_it(tmp_path: Path) -> None:
+def test_a_rewound_task_runs_again_with_all_that_followed_it(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     first = asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order("old\n"))))
     assert first.completed and first.spend.rounds == 6
@@ -162,7 +162,7 @@ def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> Non
 
 
 def said_again(prompt: Prompt) -> Answer:
-    """One that is taken back to the end of its last round says once more that it is done."""
+    """One that is rewound to the end of its last round says again that it is done."""
     try:
         return model_answer(prompt)
     except IndexError:
@@ -186,7 +186,7 @@ class Dying:
 
 
 @pytest.mark.parametrize("appends", [0, 1, 2, 3])
-def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: int) -> None:
+def test_a_crash_during_a_rewind_is_recovered(tmp_path: Path, appends: int) -> None:
     project = make_project(tmp_path / "p")
     asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
 
@@ -207,7 +207,7 @@ def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: in
 
 
 def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
-    """Taken back to where both steps had just begun, with a ledger that is nearly used up: no more is asked."""
+    """Rewound to where both steps had just begun, with a nearly exhausted budget: no more is asked."""
     project = make_project(tmp_path / "p", text=LINES)
     agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
     goal = both(step("a", "true"), step("b", "true"))

@@ -60,7 +60,7 @@ def test_a_subtask_that_was_too_big_to_start_is_split(tmp_path: Path) -> None:
     assert levels == {"subtask"}
 
 
-def test_a_subtask_that_was_honestly_tried_is_set_aside_and_its_task_planned_anew(tmp_path: Path) -> None:
+def test_a_subtask_that_was_honestly_tried_is_set_aside_and_its_task_replanned(tmp_path: Path) -> None:
     other = (
         {**LOOK, "name": "write-down"},
         {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
@@ -79,7 +79,7 @@ def test_a_subtask_that_was_honestly_tried_is_set_aside_and_its_task_planned_ane
     assert "0.txt" in git(run.project / ".bough" / "repo.git", "show", "--stat", commit), "its work is kept"
 
 
-def test_nothing_is_dropped_when_a_task_is_planned_anew(tmp_path: Path) -> None:
+def test_nothing_is_dropped_when_a_task_is_replanned(tmp_path: Path) -> None:
     """One step is done, one is stuck: the new approach keeps the first and is told of both."""
     two = replace_steps(
         TASK,
@@ -190,7 +190,7 @@ def test_what_is_done_is_found_to_be_done(tmp_path: Path) -> None:
     assert run.states() == ["in_progress", "testing", "completed"]
 
 
-def test_a_goal_of_which_something_is_done_is_planned_anew(tmp_path: Path) -> None:
+def test_a_partly_done_goal_is_replanned(tmp_path: Path) -> None:
     goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[2])
     fresh = (
         {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: add gives the sum."},
@@ -210,16 +210,16 @@ def test_a_goal_of_which_something_is_done_is_planned_anew(tmp_path: Path) -> No
     assert [r.event.decision.level for r in run.of(GOAL, e.Escalated)] == ["goal"]
 
 
-def test_a_bad_plan_is_mended_once(tmp_path: Path) -> None:
+def test_a_bad_plan_is_repaired_once(tmp_path: Path) -> None:
     def decomposer(asked: Asked) -> Any:
-        return split(*FINER) if "could not be taken" in asked.brief else split(LOOK)
+        return split(*FINER) if "was rejected" in asked.brief else split(LOOK)
 
     cast = Cast(slow, dict(DEFAULT_STEPS), decomposer=decomposer)
     run = told(project_in(tmp_path), cast)
     assert run.outcome.completed, run.outcome.summary
     (refused,) = run.journal.of(e.PlanRefused)
     assert not refused.final
-    mended = [asked for asked in cast.asked if "could not be taken" in asked.brief]
+    mended = [asked for asked in cast.asked if "was rejected" in asked.brief]
     assert len(mended) == 1
     assert "give 2 to 4" in mended[0].brief
     assert run.rungs() == ["decompose"]

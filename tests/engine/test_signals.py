@@ -1,4 +1,4 @@
-"""Work that does not move is noticed, recorded with its evidence, and named to the agent once per pattern."""
+"""Stuck work is noticed, recorded with its evidence, and reported to the agent once per pattern."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ DONE = call("done", summary="add adds")
 def heeds(prompt: Prompt) -> Answer:
     """Loops until it is told, then does the work."""
     texts = [message.text for message in prompt.messages if isinstance(message, Said)]
-    if not any("does not seem to move" in text for text in texts):
+    if not any("seems to be stuck" in text for text in texts):
         return LOOK
     fixed = any("a + b" in getattr(message, "text", "") for message in prompt.messages)
     return DONE if fixed else FIX
 
 
-def test_a_loop_is_named_to_the_agent_within_a_few_rounds_and_it_goes_on(tmp_path: Path) -> None:
+def test_a_looping_agent_is_nudged_within_a_few_rounds_and_continues(tmp_path: Path) -> None:
     model = ScriptedModel(heeds)
     outcome, journal = carry_out(make_project(tmp_path / "p"), model)
     assert outcome.completed

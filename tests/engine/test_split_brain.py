@@ -42,7 +42,7 @@ def stopped_at(project: Path, moment: str) -> subprocess.Popen[bytes]:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see a process stop")
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_stopped_process_keeps_its_run(tmp_path: Path, moment: str) -> None:
-    """Whatever its lease and the clocks say; then it goes on as if nothing had been."""
+    """Whatever its lease and the clocks say; then it continues as if nothing had happened."""
     project = make_project(tmp_path / "p")
     first = stopped_at(project, moment)
     try:
@@ -123,7 +123,7 @@ def test_every_effect_crosses_the_fence(tmp_path: Path) -> None:
 
 
 def test_a_locked_journal_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Longer than SQLite waits by itself, and than a heartbeat takes: the run goes on, and its heart beats again."""
+    """Longer than SQLite waits on its own, and than a heartbeat takes: the run continues, and its heartbeat resumes."""
     monkeypatch.setattr("bough.adapters.stores.sqlite_file.BUSY", 0.2)
     monkeypatch.setattr(run_loop, "HEARTBEAT", 0.05)
     monkeypatch.setenv("BOUGH_LIMITS_LEASE", "0.3")

@@ -107,10 +107,10 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
             assert (await session.view(outcome.run)).question == asked.question
             again = await session.resume(outcome.run, choices, app.RunObserver())
             assert again.status == "waiting", "nothing has been answered"
-            with pytest.raises(UsageError, match="nothing to say"):
+            with pytest.raises(UsageError, match="message is empty"):
                 await run_messages.answer_question(session, outcome.run, "  ")
             assert await run_messages.answer_question(session, outcome.run, "a plus, not a minus", by="anna") is None
-            with pytest.raises(UsageError, match="answered already"):
+            with pytest.raises(UsageError, match="already answered"):
                 await run_messages.answer_question(session, outcome.run, "another one")
             assert (await session.resume(outcome.run, choices, app.RunObserver())).completed
             assert not (await session.view(outcome.run)).question
@@ -175,7 +175,7 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
     assert heard(Task("goal", talk=TaskTalk(question="What would you do?"))) == [], "it is the answer then"
 
 
-def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
+def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
 
     async def work() -> None:
@@ -208,7 +208,7 @@ def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(t
     second, journal = carry_out(project, model, goal="Write it down in NOTES.md.", check=None, choices=choices)
     assert second.completed, second.summary
     brief = str(model.prompts[0].messages[0])
-    for known in ("Make add add.", "which is completed", "fixed", "calc.py", "plus it is", "test_calc"):
+    for known in ("Make add add.", "which was completed", "fixed", "calc.py", "plus it is", "test_calc"):
         assert known in brief, known
     (started,) = journal.of(e.RunStarted)
     assert started.continues == first.run and started.base == first.tree[0].tree
@@ -218,7 +218,7 @@ def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(t
         async with app.open_session(project) as session:
             assert "a + b" in await session.diff(second.run), "the work of both"
             await session.apply(second.run)
-            with pytest.raises(UsageError, match="applied already"):
+            with pytest.raises(UsageError, match="already applied"):
                 await session.apply(second.run)
 
     asyncio.run(look())

@@ -143,11 +143,11 @@ def test_best_of_begins_with_attempts_and_the_first_that_is_proven_counts(tmp_pa
 def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None:
     run, asked = in_text([TALK], tmp_path, protocol="text", rounds=30)
     assert not run.outcome.completed
-    assert "no block that could be carried out" in asked[1]["messages"][-1]["content"]
+    assert "no block that bough could use" in asked[1]["messages"][-1]["content"]
     assert len(asked) <= 30
 
 
-def test_a_structured_answer_is_asked_for_by_schema_and_mended_once(tmp_path: Path) -> None:
+def test_a_structured_answer_is_requested_by_schema_and_repaired_once(tmp_path: Path) -> None:
     """The estimate of a model that is spoken to in text; a goal of which nothing can be read is begun as one task."""
     run, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="text", flat=False)
     assert run.outcome.completed

@@ -36,7 +36,7 @@ async def think(prompt: Prompt) -> Answer:
     ids=["model", "tool", "check"],
 )
 def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check: str) -> None:
-    """It rests with its budget spent, pays for what was cut off, and goes on with more."""
+    """It halts with its budget spent, pays for what was cut off, and resumes with more."""
     project = make_project(tmp_path / "p")
     minutes = 0.05 if check == "true" else 0.1
     outcome, journal = carry_out(project, ScriptedModel(script), check=check, choices=app.Choices(minutes=minutes))
@@ -59,7 +59,7 @@ def test_minutes_end_the_check_of_the_base(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, journal = carry_out(project, ScriptedModel([]), check="sleep 600", choices=app.Choices(minutes=0.02))
     assert outcome.status == "budget"
-    assert "0.02 minutes is spent before the check of the base has ended" in journal.of(e.RunHalted)[-1].message
+    assert "0.02 minutes was spent before the base check finished" in journal.of(e.RunHalted)[-1].message
 
 
 def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
     assert outcome.spend.tokens_out > 0, "what had come is counted"
 
 
-def test_a_slow_first_byte_is_no_silence(tmp_path: Path) -> None:
+def test_a_slow_first_byte_is_not_silence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     slow = Slow(FIX, 0.7)
     outcome = asked(project, [slow, DONE], "model_timeout = 0.5\nmodel_longest = 60\n")

@@ -1,4 +1,4 @@
-"""A goal with smaller steps: carried out in order, each from where the one before ended; then proven as a whole."""
+"""A goal with smaller steps: run in order, each from where the one before ended; then proven as a whole."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def test_spending_below_counts_above(tmp_path: Path) -> None:
     ("goal", "said"),
     [
         (Step("goal", "x", steps=(Step("a", "a"), Step("a", "b"))), "Two steps below the goal are called `a`"),
-        (Step("goal", "x", steps=(Step("No good", "a"),)), "`no-good` could"),
-        (Step("goal", "x", steps=(Step("a", "a", needs=("b",)),)), "`a` below the goal needs `b`, which is none of"),
+        (Step("goal", "x", steps=(Step("No good", "a"),)), "use `no-good`"),
+        (Step("goal", "x", steps=(Step("a", "a", needs=("b",)),)), "`a` below the goal needs `b`, which is not one of"),
         (Step("goal", "x", steps=(Step("a", "a", needs=("a",)),)), "need each other: a → a"),
         (
             Step("goal", "x", steps=(Step("a", "a", needs=("b",)), Step("b", "b", needs=("a",)))),

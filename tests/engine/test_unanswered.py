@@ -55,7 +55,7 @@ def silent(answer: Answer) -> Answer:
     return replace(answer, usage=Usage())
 
 
-def test_tokens_that_nobody_counts_are_estimated_and_said_to_be(tmp_path: Path) -> None:
+def test_uncounted_tokens_are_estimated_and_marked_as_such(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, journal = carried_out(project, [silent(FIX), silent(DONE)])
     assert outcome.status == "completed"
@@ -68,7 +68,7 @@ def test_tokens_that_nobody_counts_are_estimated_and_said_to_be(tmp_path: Path) 
     assert any("(about " in line for line in told)
 
 
-def test_a_token_limit_holds_where_nobody_counts(tmp_path: Path) -> None:
+def test_a_token_limit_holds_for_estimated_tokens(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     looks: list[Reply] = [silent(call("bash", command=f"echo {n}")) for n in range(1, 34)]
     outcome, journal = carried_out(project, looks, tokens=20_000)

@@ -1,4 +1,4 @@
-"""Files that cannot be kept: the model is told, the workspace is put back, and the run goes on."""
+"""Files that cannot be kept: the model is told, the workspace is restored, and the run continues."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DONE = call("done", summary="added")
 
 
 @pytest.mark.parametrize(("command", "why"), [(DEEP, "too deep"), (SPARSE, "too large")], ids=["deep", "sparse"])
-def test_what_cannot_be_kept_is_told_to_the_model(tmp_path: Path, command: str, why: str) -> None:
+def test_what_cannot_be_kept_is_reported_to_the_model(tmp_path: Path, command: str, why: str) -> None:
     project = make_project(tmp_path / "p")
     began = time.monotonic()
     model = ScriptedModel([call("bash", command=command), FIX, DONE])
@@ -45,7 +45,7 @@ def test_what_cannot_be_kept_is_told_to_the_model(tmp_path: Path, command: str, 
 
 @pytest.mark.parametrize("command", [DEEP, SPARSE, "chmod -R 000 ."], ids=["deep", "sparse", "locked"])
 def test_a_crash_with_such_files_is_recovered_from(tmp_path: Path, command: str) -> None:
-    """The checkout is made anew where it cannot be read; nothing of the huge files is."""
+    """The checkout is recreated if it cannot be read, without the huge files."""
     project = make_project(tmp_path / "p")
     script = [call("bash", command=command), FIX, DONE]
     with pytest.raises(Blown):
@@ -76,7 +76,7 @@ def test_a_check_that_locks_its_folder_is_a_verdict(tmp_path: Path) -> None:
     model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
     outcome, journal = carry_out(project, model, check=locks)
     (verdict, *_) = (event.verdict for event in journal.of(e.CheckFinished))
-    assert outcome.status == "completed" or "cannot be looked at" in verdict.reason
+    assert outcome.status == "completed" or "cannot be read" in verdict.reason
 
 
 def test_a_check_that_makes_a_file_huge_is_a_verdict(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def small_disk(tmp_path: Path) -> Path:
 
 @needs_root
 @pytest.mark.parametrize("place", ["big", "$TMPDIR/big"])
-def test_a_command_that_fills_the_disk_is_told_so(small_disk: Path, place: str) -> None:
+def test_a_command_that_fills_the_disk_is_reported(small_disk: Path, place: str) -> None:
     try:
         project = make_project(small_disk / "p")
         model = ScriptedModel([call("bash", command=f"head -c 100000000 /dev/urandom > {place}"), FIX, DONE])

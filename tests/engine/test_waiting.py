@@ -1,4 +1,4 @@
-"""Waiting for a model is visible, and never in vain: nobody there, a transport error, a quota that is used up."""
+"""Waiting for a model is visible, and never in vain: no server, a transport error, an exhausted quota."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def refused_connection() -> Passing:
     return error
 
 
-def test_a_server_that_is_not_there_is_told_at_once_and_the_run_can_be_resumed(tmp_path: Path) -> None:
+def test_a_missing_server_is_reported_at_once_and_the_run_can_be_resumed(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "slow.sh").write_text("sleep 600\n")
     said = bough(  # It does not even run the check first, which would take longer than a test may.
         project, "run", "x", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--check", "sh slow.sh"
     )
     assert said.status == 7
-    assert "Nothing answers at 127.0.0.1:9, where openai:m is asked" in said.out and "bough resume" in said.out
+    assert "Nothing answers at 127.0.0.1:9 for openai:m" in said.out and "bough resume" in said.out
     assert [type(event).__name__ for event in asyncio.run(journal_of(project)).of(e.Event)] == [
         "RunStarted",
         "RunHalted",
@@ -80,7 +80,7 @@ def test_a_quota_names_its_end(header: str) -> None:
     assert isinstance(soon, Passing) and soon.retry_after == 30
 
 
-def test_a_run_without_quota_is_parked_and_goes_on_by_itself(tmp_path: Path) -> None:
+def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     until = time.time() + 3600
     parked, journal = carry_out(

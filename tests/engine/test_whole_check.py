@@ -37,12 +37,12 @@ def test_a_step_that_breaks_what_its_own_check_does_not_see_is_held_at_the_merge
     outcome, journal = carry_out(project, goal, agents, jobs=1)
     (refused,) = journal.of(e.ChildMerged)
     assert refused.verdict is not None and refused.verdict.ruling == "failed"
-    assert refused.verdict.reason.startswith("the whole check `grep -q keep shared.txt` fails where it passed before")
+    assert refused.verdict.reason.startswith("the whole check `grep -q keep shared.txt` fails but passed before")
     assert outcome.completed
     assert text_of(project, outcome, "shared") == "keep\n"
 
 
-def test_two_steps_that_break_the_whole_check_only_together_are_mended_at_the_merge(tmp_path: Path) -> None:
+def test_two_steps_that_break_the_whole_check_only_together_are_repaired_at_the_merge(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", shared="keep\n")
     goal = both(step("a"), step("b", "test -f b.txt -o -f d.txt"), step("c", needs=("a", "b")), check=WHOLE)
     mend = by_progress(call("bash", command="mv b.txt d.txt"), DONE)

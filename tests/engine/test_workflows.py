@@ -77,7 +77,7 @@ action = {{ run = "touch later" }}
     assert (run.outcome.status, run.outcome.exit_status) == ("failed", 3)
     states = run.states
     assert (states["outer"], states["outer/bad"], states["later"]) == ("failed", "failed", "pending")
-    assert "its step bad is failed: its command ended with exit status 3: why not" in run.why("outer")
+    assert "its step bad failed: its command ended with exit status 3: why not" in run.why("outer")
     assert run.text("a.py") == "x = 1\n"
 
 
@@ -265,7 +265,7 @@ def test_a_machine_that_goes_round_fails(project: Path) -> None:
 
 def test_a_failure_that_no_transition_takes_up_fails(project: Path) -> None:
     run = carried(project, machine(12).replace('on = "failure"', 'on = "success"'), NOBODY)
-    assert run.outcome.status == "failed" and "no transition takes that up" in run.outcome.summary
+    assert run.outcome.status == "failed" and "no transition handles it" in run.outcome.summary
 
 
 def test_any_one_is_enough(project: Path) -> None:
@@ -498,7 +498,7 @@ def test_a_judge_rules_on_a_probe_of_the_critics_that_fails_again(project: Path)
     )
     run = carried(project, LOOP, model)
     assert run.outcome.completed and len(run.journal.of(e.ProbeRuled)) == 1
-    assert "was not changed to pass it" in told(model, "loop/critic@2#judge")
+    assert "did not change the work to pass it" in told(model, "loop/critic@2#judge")
 
 
 def test_a_critic_that_errs_has_not_approved(project: Path) -> None:
@@ -548,7 +548,7 @@ def test_what_has_not_changed_is_not_done_again(project: Path) -> None:
     assert [task.source for task in same.outcome.tree[1:]] == [
         f"{first.outcome.run}/{name}" for name in ("first", "second", "third")
     ]
-    assert f"nothing has changed since {first.outcome.run}" in same.why("second")
+    assert f"unchanged since {first.outcome.run}" in same.why("second")
     other = carried(project, plan(project, CHAIN, word="deux"), chain())
     assert [task.path for task in other.outcome.tree if task.source] == ["first", "third"], "only an input has changed"
     (project / "a.py").write_text("x = 2\n")
@@ -571,7 +571,7 @@ def test_the_budget_holds_and_can_be_raised(project: Path) -> None:
 
 
 @pytest.mark.parametrize(("task", "to"), [("goal", 1), ("second", 1), ("second", 0)])
-def test_a_run_can_be_taken_back(project: Path, task: str, to: int) -> None:
+def test_a_run_can_be_rewound(project: Path, task: str, to: int) -> None:
     carried(project, plan(project, CHAIN, word="two"), chain())
     rewound = asyncio.run(taken_back(project, task, to))
     assert rewound.tree != ""

@@ -1,4 +1,4 @@
-"""Written plans carried out from outside, with a model that is scripted by task."""
+"""Written plans run from outside, with a model scripted by task."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_landlock_alone_lets_through_what_it_is_said_to(user: int) -> None:
 def test_an_older_landlock_lets_through_what_it_is_said_to(abi: int) -> None:
     tried = STOPPED_BY_ANY_LANDLOCK | NOT_STOPPED_BY_OLDER_LANDLOCK
     assert set(damages(users()[-1], f"landlock@{abi}", *sorted(tried))) == NOT_STOPPED_BY_OLDER_LANDLOCK
-    assert "end and stop your processes" in SandboxLevel("landlock", abi).gaps
+    assert "kill and stop your processes" in SandboxLevel("landlock", abi).gaps
 
 
 @pytest.mark.parametrize("user", users()[-1:])

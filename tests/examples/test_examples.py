@@ -1,4 +1,4 @@
-"""Every example workflow is carried out on a small repository, with real checks and a scripted model."""
+"""Every example workflow runs on a small repository, with real checks and a scripted model."""
 
 from __future__ import annotations
 

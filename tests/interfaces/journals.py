@@ -1,4 +1,4 @@
-"""Journals made for a test: runs that nobody carried out, appended straight through the store."""
+"""Journals made for a test: runs that never ran, appended straight through the store."""
 
 from __future__ import annotations
 

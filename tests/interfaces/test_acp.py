@@ -87,7 +87,7 @@ def test_a_goal_a_follow_up_and_the_same_session_after_a_restart(tmp_path: Path)
         session = (await agent.new_session(cwd=str(project), mcp_servers=[])).session_id
         sessions.append(session)
         assert await prompt(agent, session, "Make add add.") == "end_turn"
-        assert (project / "calc.py").read_text() == FIXED, "it was allowed to bring it in"
+        assert (project / "calc.py").read_text() == FIXED, "it was allowed to apply it"
         assert await prompt(agent, session, "Now add sub(a, b).") == "end_turn"
         assert (project / "calc.py").read_text() == SUB
 
@@ -99,7 +99,7 @@ def test_a_goal_a_follow_up_and_the_same_session_after_a_restart(tmp_path: Path)
     assert diff.type == "diff" and diff.new_text == FIXED and diff.path == str(project / "calc.py")
     assert {update.status for update in editor.of(schema.ToolCallProgress)} == {"completed"}
     assert [entry.status for entry in editor.of(schema.AgentPlanUpdate)[-1].entries] == ["completed"]
-    assert all("into your files?" in asked for asked in editor.asked) and len(editor.asked) == 2
+    assert all("to your files?" in asked for asked in editor.asked) and len(editor.asked) == 2
     assert "check passed" in editor.text()
 
     async def again(agent: Any, editor: Editor) -> None:
@@ -118,7 +118,7 @@ def test_a_goal_a_follow_up_and_the_same_session_after_a_restart(tmp_path: Path)
     assert seen.text().count("completed: ") >= 2
 
 
-def test_cancelled_and_killed_it_goes_on_with_the_next_prompt(tmp_path: Path) -> None:
+def test_cancelled_and_killed_it_continues_with_the_next_prompt(tmp_path: Path) -> None:
     project, sessions = make_project(tmp_path / "p"), list[str]()
 
     async def begin(agent: Any, editor: Editor) -> None:

@@ -1,4 +1,4 @@
-"""Every command from outside, on a run that was really carried out."""
+"""Every command from outside, on a real run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.wire import WireModel
 
 @dataclass(frozen=True)
 class Done:
-    """A project with a run that is over."""
+    """A project with a finished run."""
 
     folder: Path
     name: str
@@ -54,7 +54,7 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
         f"{completed.name}  Make add add.",
         "check    " + CHECK,
         "model    openai:test",
-        "ledger   40 rounds · 6,000,000 tokens · no limit on money and time",
+        "budget   40 rounds · 6,000,000 tokens · no limit on cost or time",
         "sandbox  ",
         "goal: round 2: edit calc.py",
         f"check passed: {CHECK} (exit status 0, ",
@@ -65,7 +65,7 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
         f"bough apply {completed.name}",
     ):
         assert part in out, out
-    assert out.index("ledger") < out.index("round 1")
+    assert out.index("budget") < out.index("round 1")
     assert (completed.folder / "calc.py").read_text() == CALC, "the person's file stays as it was"
 
 
@@ -139,7 +139,7 @@ def test_log(completed: Done) -> None:
 def test_the_conversation(completed: Done) -> None:
     out = bough(completed.folder, "log", "--rounds").out
     for part in (
-        "it is told:",
+        "with this prompt:",
         "Make add add.",
         "I look at the code first.",
         '→ read {"path": "calc.py"}',
@@ -150,7 +150,7 @@ def test_the_conversation(completed: Done) -> None:
     assert bough(completed.folder, "log", "--rounds", "--json").status == 2
 
 
-def test_following_a_run_that_is_over_ends(completed: Done) -> None:
+def test_following_a_finished_run_ends(completed: Done) -> None:
     assert bough(completed.folder, "log", "--follow").out == bough(completed.folder, "log").out
 
 
@@ -172,7 +172,7 @@ def test_apply(own: Done) -> None:
     assert (own.folder / "calc.py").read_text() == FIXED
     assert bough(own.folder, "show", "--json").json["applied"] is True
     again = bough(own.folder, "apply")
-    assert again.status == 2 and "applied already" in again.err and "bough undo" in again.err
+    assert again.status == 2 and "already applied" in again.err and "bough undo" in again.err
     undone = bough(own.folder, "undo", "--json").json
     assert undone["files"] == [{"kind": "M", "path": "calc.py"}]
     assert (own.folder / "calc.py").read_text() == CALC
@@ -207,9 +207,9 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     assert bough(own.folder, "rewind", "--to", "9").status == 2
     again = bough(own.folder, "resume")
     assert again.status == 0, "it is over, and well: `until bough resume` ends"
-    assert "is over" in again.out
+    assert "is finished" in again.out
     said = bough(own.folder, "rewind", "--say", "Add it up.")
-    assert said.status == 2 and "--say goes with --to POINT" in said.err
+    assert said.status == 2 and "--say needs --to POINT" in said.err
     said = bough(own.folder, "rewind", own.name, "goal", "--to", "1", "--say", "Add it up.")
     assert "Add it up." in bough(own.folder, "log").out
     assert said.status == 0 and f"bough resume {own.name}" in said.out
@@ -217,11 +217,11 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     assert bough(own.folder, "runs", "--json").json[0]["status"] == "stopped"
     with WireModel(repair()[1:]) as wire:
         again = bough(own.folder, "resume", "--base-url", wire.base_url, "--apply")
-    assert again.status == 0 and f"{own.name}  goes on" in again.out and "Applied: 1 file" in again.out
+    assert again.status == 0 and f"{own.name}  resumed" in again.out and "Applied: 1 file" in again.out
     assert (own.folder / "calc.py").read_text() == FIXED
 
 
-def test_stopping_what_nobody_carries_out(completed: Done) -> None:
+def test_stopping_what_is_not_running(completed: Done) -> None:
     said = bough(completed.folder, "stop")
     assert said.status == 0 and "is not running" in said.out and "completed" in said.out
     assert bough(completed.folder, "stop", "--json").json["asked"] is None
@@ -238,8 +238,8 @@ def test_stopping_what_nobody_carries_out(completed: Done) -> None:
         (("rnu",), "did you mean `bough run`?"),
         (("show", "--nonsense"), "--nonsense"),
         (("show", "--dir", "/nonsense"), "/nonsense is not a folder"),
-        (("run",), "no goal is given"),
-        (("run", "goal", "--file", "x"), "GOAL and --file are both given"),
+        (("run",), "no goal given"),
+        (("run", "goal", "--file", "x"), "GOAL and --file are mutually exclusive"),
         (("run", "--file", "missing.md"), "missing.md"),
         (("run", " "), "The goal is empty"),
         (("run", "goal", "--check", " "), "The check is empty"),
@@ -290,7 +290,7 @@ def test_doctor(completed: Done, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_closed_pipe_is_no_error(completed: Done) -> None:
+def test_a_closed_pipe_is_not_an_error(completed: Done) -> None:
     command = f"{' '.join(BOUGH)} log --rounds; echo $? >&2"
     done = subprocess.run(
         ["bash", "-c", f"{{ {command}; }} | true"],

@@ -86,5 +86,5 @@ def test_recordings_name_no_machine(name: str) -> None:
 
 def test_there_is_no_such_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = here(tmp_path, capsys, "demo", "paint")
-    assert (said.status, said.out) == (2, "") and "there is fix, project" in said.err
+    assert (said.status, said.out) == (2, "") and "choose from fix, project" in said.err
     assert find(None) is DEMOS["fix"]

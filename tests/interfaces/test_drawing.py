@@ -90,7 +90,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_columns_go_one_by_one_and_the_names_stay() -> None:
     wide, narrow = painted(render_table(a_run(*TREE), 100), 100), painted(render_table(a_run(*TREE), 34), 34)
-    assert wide[0].split() == ["task", "state", "rounds", "check", "tokens", "cost", "in", "all"]
+    assert wide[0].split() == ["task", "state", "rounds", "check", "tokens", "cost", "total"]
     assert narrow[0].split() == ["task", "state"]
     assert "insert-line" in narrow[3]
 
@@ -146,12 +146,12 @@ def test_a_teller_knows_calls_and_counts_rounds() -> None:
     ]
     teller = Teller()
     told = [teller.tell(record(event, version=number))[0] for number, event in enumerate(events, 1)]
-    assert told[1] == "the model did not answer: down; next try in 4.0 s"
-    assert told[2] == "round 1: the model is asked again"
+    assert told[1] == "the model did not answer: down; retrying in 4.0 s"
+    assert told[2] == "round 1: asking the model again"
     assert told[3].endswith("Let me see → bash")
     assert told[4] == "bash ls …"
     assert told[5] == "bash ls: done, 0.5 s: a.py"
-    assert told[6] == "round 2: the model is asked (the last one: hand-over)"
+    assert told[6] == "round 2: asking the model (last round: hand over)"
 
 
 def test_news_is_what_matters() -> None:
@@ -201,7 +201,7 @@ def test_verdicts_show_their_evidence() -> None:
         "tampered", "no", tampering=(Tampering("test_a.py", 3, "test_add was removed"),), failures=failures
     )
     assert list_shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
-    assert describe_verdict(Verdict("not_verified", "no check was found")) == "not verified: no check was found"
+    assert describe_verdict(Verdict("not_verified", "no check found")) == "not verified: no check found"
 
 
 def test_every_style_is_one_that_paper_knows() -> None:

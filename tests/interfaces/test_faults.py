@@ -30,18 +30,18 @@ def finished(folder: Path) -> Path:
     return project
 
 
-def test_resuming_a_run_that_is_over_says_how_it_ended(tmp_path: Path) -> None:
+def test_resuming_a_finished_run_says_how_it_ended(tmp_path: Path) -> None:
     project = finished(tmp_path / "p")
     loop = f"until {shlex.join(BOUGH)} resume; do echo again; done"
     done = subprocess.run(
         ["bash", "-c", loop], cwd=project, env=environment(), capture_output=True, text=True, timeout=60, check=True
     )
-    assert "is over" in done.stdout
+    assert "is finished" in done.stdout
     assert "again" not in done.stdout
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_streams_are_no_trouble(tmp_path: Path, closed: str) -> None:
+def test_closed_streams_do_no_harm(tmp_path: Path, closed: str) -> None:
     project = make_project(tmp_path / "p")
     with WireModel(repair()) as wire:
         line = f"{shlex.join([*BOUGH, *run_args(wire.base_url)])} {closed}"
@@ -87,7 +87,7 @@ def test_a_terminal_that_is_closed_stops_the_run(tmp_path: Path) -> None:
     assert bough(project, "status").status == 0
 
 
-def test_a_lost_wal_is_no_empty_project(tmp_path: Path) -> None:
+def test_a_lost_wal_is_not_an_empty_project(tmp_path: Path) -> None:
     project = finished(tmp_path / "p")
     # As it is when the machine goes down before the first events reach the main file, and the -wal file is removed.
     journal = project / ".bough" / "journal.db"

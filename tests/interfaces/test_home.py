@@ -50,7 +50,7 @@ def test_a_person_may_what_a_repository_may_not(tmp_path: Path, mine: dict[str, 
     assert config.load_config(tmp_path, mine).budget.rounds == 60, "beyond the default, but not beyond the person's"
     assert config.load_config(tmp_path, {**mine, "BOUGH_BUDGET_ROUNDS": "70"}).budget.rounds == 70
     (tmp_path / "bough.toml").write_text("[models.presets.local]\nmain = 'openai:x'\nbase_url = 'http://elsewhere'\n")
-    with pytest.raises(UsageError, match="not for a repository"):
+    with pytest.raises(UsageError, match="cannot be set in a repository"):
         config.load_config(tmp_path, mine)
 
 
@@ -129,7 +129,7 @@ def test_runs_are_removed_with_all_that_only_they_need(tmp_path: Path, capsys: p
     third = made(root, "three")
     assert [run["run"] for run in here(root, capsys, "runs", "--json").json] == [second, third]
     assert here(root, capsys, "apply", second).status == 0 and (root / "two.txt").exists()
-    assert "nothing to remove" in here(root, capsys, "prune").out
+    assert "Nothing to remove" in here(root, capsys, "prune").out
     pruned = here(root, capsys, "prune", "--older-than", "0h", "--json").json
     assert set(pruned["runs"]) == {second, third} and pruned["after"] < pruned["before"]
     assert "no runs" in here(root, capsys, "runs").out

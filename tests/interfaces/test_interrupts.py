@@ -55,7 +55,7 @@ def test_once_stops_after_the_current_effect(project: Path, endless: WireModel, 
     assert said.events == bough(project, "log", "--json").events
 
 
-def test_twice_stops_now_and_resume_goes_on(project: Path) -> None:
+def test_twice_stops_now_and_resume_continues(project: Path) -> None:
     script = [repair()[0], act("bash", command="sleep 600"), *repair()[1:]]
     with WireModel(script) as wire, live(project, *run_args(wire.base_url)) as process:
         until(lambda: len(wire.requests) == 2 and working(project))
@@ -101,7 +101,7 @@ def test_stop_from_elsewhere(project: Path, endless: WireModel) -> None:
             assert followed.status == 0 and "run halted (stopped)" in followed.out.splitlines()[-1]
 
 
-def test_a_killed_run_is_interrupted_and_goes_on(project: Path) -> None:
+def test_a_killed_run_is_interrupted_and_resumes(project: Path) -> None:
     script = [*repair()[:2], act("bash", command="sleep 600"), *repair()[2:]]
     with WireModel(script) as wire, live(project, *run_args(wire.base_url)) as process:
         until(lambda: len(wire.requests) == 3 and working(project))
@@ -126,7 +126,7 @@ def test_no_check_to_be_found_is_not_verified(tmp_path: Path) -> None:
     with WireModel([repair()[1], repair()[3], repair()[3]]) as wire:
         said = bough(tmp_path, "run", *run_args(wire.base_url, check=None)[2:], "--file", "goal.md")
     assert said.status == 5, said
-    assert "not verified" in said.out and "none was found" in said.out
+    assert "not verified" in said.out and "none found" in said.out
     assert "bough apply" in said.out and "--partial" in said.out
 
 
@@ -137,7 +137,7 @@ def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> N
     assert (project / "calc.py").read_text() == FIXED
 
 
-def test_a_refused_apply_is_told_after_the_summary(project: Path) -> None:
+def test_a_refused_apply_is_reported_after_the_summary(project: Path) -> None:
     def meddle(request: dict[str, object]) -> object:
         (project / "calc.py").write_text("# mine\n")
         return repair()[3]
@@ -152,7 +152,7 @@ def test_a_key_that_is_refused(project: Path) -> None:
     with WireModel([Status(401, body={"error": {"message": "wrong key"}})]) as wire:
         said = bough(project, *run_args(wire.base_url))
         assert said.status == 7, said
-        assert "model not available" in said.out and "bough resume" in said.out and "wrong key" in said.out
+        assert "model unavailable" in said.out and "bough resume" in said.out and "wrong key" in said.out
 
 
 def test_events_as_they_happen(project: Path) -> None:
@@ -163,7 +163,7 @@ def test_events_as_they_happen(project: Path) -> None:
     assert said.events[0]["event"]["plan"]["goal"]["test_command"] == CHECK
 
 
-def test_a_run_goes_on_when_nobody_reads_any_more(project: Path) -> None:
+def test_a_run_continues_when_its_output_is_closed(project: Path) -> None:
     with WireModel(repair()) as wire, live(project, *run_args(wire.base_url)) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

@@ -65,7 +65,7 @@ def test_steps_that_come_later_are_drawn_below_their_parent() -> None:
 
 def test_a_task_says_how_it_is_stuck_until_it_moves_again() -> None:
     run = seen(STUCK)
-    assert describe_trouble(run.tasks["goal"]) == "bough splits the task: it goes in circles"
+    assert describe_trouble(run.tasks["goal"]) == "bough splits the task: goes in circles"
     run = seen([*STUCK, ("goal", e.ToolFinished("c", True, "written", tree="9" * 40))])
     assert describe_trouble(run.tasks["goal"]) == ""
 
@@ -73,21 +73,19 @@ def test_a_task_says_how_it_is_stuck_until_it_moves_again() -> None:
 def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
     teller = Teller()
     told = [teller.tell(record)[0] for record in records(STUCK)]
-    assert told[5] == (
-        "the work does not move (it goes in circles): `read` is called again and again; the last was: read a.py → x = 1"
-    )
+    assert told[5] == ("stuck (goes in circles): `read` is called again and again; most recently: read a.py → x = 1")
     assert told[6] == "bough splits the task (goal level): because"
-    children = Trouble("children", "its steps cannot go on: lex is blocked")
+    children = Trouble("children", "its steps cannot continue: lex is blocked")
     (record,) = records([("goal", climbed("replan", children))])
     assert Teller().tell(record)[0] == (
-        "bough plans another approach (goal level): its steps cannot go on: lex is blocked; because"
+        "bough plans another approach (goal level): its steps cannot continue: lex is blocked; because"
     )
 
 
 def test_stats_count_in_plain_words() -> None:
     lines = _render_lines(compute_stats(records(BLOCKED)), 1)
-    assert "work that did not move: it goes in circles once" in lines
-    assert "what bough did about it: splits the task once" in lines
+    assert "stuck work: goes in circles once" in lines
+    assert "rungs taken: splits the task once" in lines
 
 
 def test_programs_get_the_trouble_the_rung_and_the_report() -> None:

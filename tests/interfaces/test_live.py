@@ -150,7 +150,7 @@ def test_no_frame_is_larger_than_the_terminal() -> None:
     assert few[-1].startswith("Stopping")
 
 
-def test_a_terminal_that_is_gone_is_no_trouble() -> None:
+def test_a_closed_terminal_does_no_harm() -> None:
     class Gone(Window):
         def write(self, text: str) -> int:
             raise OSError(5, "Input/output error")

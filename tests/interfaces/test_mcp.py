@@ -36,7 +36,7 @@ async def tool(client: Client, name: str, progress: Any = None, /, **arguments: 
     return result.structured_content
 
 
-def test_an_agent_has_a_goal_carried_out_and_takes_it_home(tmp_path: Path) -> None:
+def test_an_agent_runs_a_goal_and_applies_it(tmp_path: Path) -> None:
     project, heard = make_project(tmp_path / "p"), list[str]()
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
@@ -56,14 +56,14 @@ def test_an_agent_has_a_goal_carried_out_and_takes_it_home(tmp_path: Path) -> No
         (tree,) = (await client.read_resource(f"bough://runs/{name}")).contents
         assert json.loads(getattr(tree, "text", ""))["run"] == name
         refused = await client.call_tool("answer", {"run": name, "text": "yes"})
-        assert refused.is_error and "is over" in str(refused.content), refused.content
+        assert refused.is_error and "is finished" in str(refused.content), refused.content
 
     with WireModel(SCRIPT) as wire:
         spoken(project, work, "--model", "openai:m", "--base-url", wire.base_url)
     assert any(message.startswith("goal: ") for message in heard), heard
 
 
-def test_a_run_goes_on_when_the_server_has_ended(tmp_path: Path) -> None:
+def test_a_run_continues_when_the_server_has_ended(tmp_path: Path) -> None:
     project, name = make_project(tmp_path / "p"), list[str]()
 
     async def begin(client: Client) -> None:

@@ -51,9 +51,9 @@ def test_repairs_checks_and_time_are_counted() -> None:
 
 def test_warnings_need_numbers_that_say_something() -> None:
     assert Stats(repairs=2, repaired=0).warnings == []
-    assert "less than half" in Stats(repairs=4, repaired=1).warnings[0]
-    assert "30 %" in Stats(checks=4, seconds=10.0, check_seconds=4.0).warnings[0]
-    assert "20 %" in Stats(checks=4, checks_not_found=1).warnings[0]
+    assert "fewer than half" in Stats(repairs=4, repaired=1).warnings[0]
+    assert "30%" in Stats(checks=4, seconds=10.0, check_seconds=4.0).warnings[0]
+    assert "20%" in Stats(checks=4, checks_not_found=1).warnings[0]
 
 
 def test_from_outside(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_from_outside(tmp_path: Path) -> None:
     carry_out(project, [wrong, call("done", summary="x"), right, call("done", summary="y")])
     command = [sys.executable, "-m", "bough", "stats", "--dir", str(project)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "1 of 1 (100 %) tasks completed, in 1 run and 4 rounds" in said
-    assert "1 of 1 (100 %) repairs by bug hunters made the check pass" in said
+    assert "1 of 1 (100%) tasks completed, in 1 run and 4 rounds" in said
+    assert "1 of 1 (100%) repairs by bug hunters made the check pass" in said
     made = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
     assert (made["repairs"], made["repaired"], made["checks"]) == (1, 1, 2)

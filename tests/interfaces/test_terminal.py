@@ -109,7 +109,7 @@ def test_the_live_tree_and_its_summary(project: Path, show: Show) -> None:
         screen = show(project, run_args(wire.base_url))
         status = screen.ended()
     assert status == 0
-    for part in ("ledger", "● ", "thinking…", "characters", "bash echo a line; sleep 0.4", "2/40 rounds"):
+    for part in ("budget", "● ", "thinking…", "characters", "bash echo a line; sleep 0.4", "2/40 rounds"):
         assert part in screen.text, part
     assert screen.text.count("\x1b[?25l") == screen.text.count("\x1b[?25h") == 1
     assert "✔ completed" in screen.last and "check passed" in screen.last and "bough apply" in screen.last

@@ -39,7 +39,7 @@ def test_a_journal_cut_off_in_mid_write(tmp_path: Path, kept: float) -> None:
     assert git(project, "status", "--porcelain") == ""
 
 
-def test_a_full_disk_is_said_and_the_run_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path: Path) -> None:
     """The system refuses to let any file grow past a limit: what a full disk looks like to a program."""
     project = make_project(tmp_path / "p")
     room = 200_000

@@ -28,7 +28,7 @@ def test_doctor_tries_a_model_and_says_how_it_is_spoken_to(tmp_path: Path) -> No
         )
     found = {finding["what"]: finding for finding in said.json["findings"]}
     assert said.status == 0
-    assert "2 of 3 tiny tasks solved; not: change what a function does" in found["trial"]["says"]
+    assert "2 of 3 tiny tasks solved; failed: change what a function does" in found["trial"]["says"]
     assert found["protocol"]["says"].startswith("text: ")
     assert "2 answers in a row without a usable tool call" in found["protocol"]["says"]
     assert not found["window"]["ok"]

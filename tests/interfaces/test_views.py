@@ -111,7 +111,7 @@ def test_kinds_are_names_of_events() -> None:
     assert set(LIVE_KINDS) <= known
 
 
-def test_time_between_a_halt_and_a_resume_is_no_work() -> None:
+def test_time_between_a_halt_and_a_resume_does_not_count() -> None:
     run = view_run("amber-heron", [])
     resumed = e.RunResumed("w", Limits(), {"main": "m"})
     for at, event in (

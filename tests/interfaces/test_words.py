@@ -110,7 +110,7 @@ def test_cost_says_when_prices_are_not_known() -> None:
 
 
 def test_the_ledger_names_every_limit() -> None:
-    assert formatting.format_limits(Limits()) == "40 rounds · no limit on tokens, money and time"
+    assert formatting.format_limits(Limits()) == "40 rounds · no limit on tokens, cost or time"
     assert formatting.format_limits(Limits(5, 1000, 0.5, 2.5)) == "5 rounds · 1,000 tokens · $0.50 · 2.5 minutes"
     assert formatting.format_limits(Limits(5, 1000, 0.5)).endswith("no limit on time")
 

@@ -59,7 +59,7 @@ def test_check(project: Path, capsys: Capture) -> None:
     assert said.status == 2
     assert said.err.splitlines() == [
         "workflows/bad.toml:1: A workflow has no key `nmae`: did you mean `name`?",
-        "workflows/bad.toml:4: There is no input `x`: declare it under [inputs]. A brace itself is written `{{`.",
+        "workflows/bad.toml:4: There is no input `x`: declare it under [inputs]. Write `{{` for a literal brace.",
     ]
     assert "workflows/ship.toml" in said.out
     facts = here(project, capsys, "workflow", "check", "--json")
@@ -108,7 +108,7 @@ def test_show_draws_the_tree(project: Path, capsys: Capture) -> None:
     assert here(project, capsys, "workflow", "show", "ship").out.splitlines() == [
         "ship  Ship it.",
         "inputs",
-        "  what  string  must be given  what to ship",
+        "  what  string  required  what to ship",
         "",
         "goal        3 steps  Ship it.",
         "├─ design   Think about {what}.  no check",
@@ -153,7 +153,7 @@ def test_no_file_leads_out_of_the_project(
 def test_files_that_are_none(project: Path, capsys: Capture) -> None:
     (project / "workflows" / "latin.toml").write_bytes(b'name = "x"\n# caf\xe9\n')
     said = here(project, capsys, "workflow", "check", "latin")
-    assert said.err == "workflows/latin.toml:2: This is not text in UTF-8: save the file in that encoding.\n"
+    assert said.err == "workflows/latin.toml:2: This is not UTF-8 text: save the file as UTF-8.\n"
     (project / "workflows" / "big.toml").write_text("#" * 3_000_000)
     assert "more than 2,000,000 bytes" in here(project, capsys, "workflow", "check", "big").err
     (project / "workflows" / "evil.toml").write_text(
@@ -183,8 +183,8 @@ def test_what_is_special_about_a_step_is_drawn() -> None:
     ]
     assert drawn == [
         "goal     2 steps  G",
-        "├─ loop  after a, b  2 steps  4 passes at most until x.empty",
-        "│  ├─ x  critic  fast model  done again 3 times at most  X",
+        "├─ loop  after a, b  2 steps  at most 4 passes until x.empty",
+        "│  ├─ x  critic  fast model  retried at most 3 times  X",
         "│  └─ y  if not x.contains:ok  leaves the loop",
         "└─ fork  1 step at once, one is enough",
         "   └─ z  planned when it starts  Z  check: t.py",

@@ -46,14 +46,14 @@ def test_a_workflow_by_name_and_by_path(project: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("--workflow", "say"), "The input `word` is needed (What is said.): give --input word=VALUE."),
-        (("--workflow", "say", "--input", "wrod=x"), "There is no input `wrod` to give: did you mean `word`?"),
+        (("--workflow", "say"), "The input `word` is required (What is said.): give --input word=VALUE."),
+        (("--workflow", "say", "--input", "wrod=x"), "There is no input `wrod`: did you mean `word`?"),
         (("--workflow", "sya"), "There is no workflow `sya` here: did you mean `say`?"),
-        (("--workflow", "say", "a goal"), "--workflow and GOAL exclude each other"),
-        (("--workflow", "say", "--check", "true"), "--workflow and --check exclude each other"),
-        (("a goal", "--input", "a=b"), "--input is for a written plan"),
-        (("a goal", "--fresh"), "--fresh is for a written plan"),
-        (("--workflow", "say", "--input", "word"), "`word` is no input: write --input NAME=VALUE."),
+        (("--workflow", "say", "a goal"), "--workflow and GOAL are mutually exclusive"),
+        (("--workflow", "say", "--check", "true"), "--workflow and --check are mutually exclusive"),
+        (("a goal", "--input", "a=b"), "--input needs --workflow"),
+        (("a goal", "--fresh"), "--fresh needs --workflow"),
+        (("--workflow", "say", "--input", "word"), "`word` is not an input: write --input NAME=VALUE."),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(project: Path, args: tuple[str, ...], said: str) -> None:
@@ -82,14 +82,14 @@ role = "critic"
 def test_nothing_but_commands_and_checks_needs_no_model(project: Path) -> None:
     (project / "w.toml").write_text(COMMANDS.replace("WORD", "hello"))
     done = bough(project, "run", "--workflow", "w.toml")
-    assert done.status == 0 and "only commands ran, and all ended well" in done.out
+    assert done.status == 0 and "only commands ran, and all succeeded" in done.out
     assert "as it did before" not in done.out and "model    none" in done.out
     (project / "w.toml").write_text(COMMANDS.replace("WORD", "bye"))
     done = bough(project, "run", "--workflow", "w.toml")
-    assert done.status == 3 and "its step look is failed: the check failed with exit status 1" in done.out
+    assert done.status == 3 and "its step look failed: the check failed with exit status 1" in done.out
 
 
-def test_whoever_asks_an_agent_needs_a_model(project: Path) -> None:
+def test_a_step_for_an_agent_needs_a_model(project: Path) -> None:
     (project / "w.toml").write_text(COMMANDS.replace("WORD", "hello") + REVIEW)
     done = bough(project, "run", "--workflow", "w.toml")
     assert done.status == 7 and "No model is configured" in done.err
@@ -99,14 +99,14 @@ def test_a_run_that_turns_out_to_need_a_model_halts_until_there_is_one(project: 
     escalating = COMMANDS.replace("WORD", "bye").replace('name = "look"', 'name = "look"\non_error = "escalate"')
     (project / "w.toml").write_text(escalating)
     done = bough(project, "run", "--workflow", "w.toml")
-    assert done.status == 7 and "`bough resume --model NAME` goes on" in done.out
+    assert done.status == 7 and "use `bough resume --model NAME`" in done.out
     (project / "empty.jsonl").write_text('{"bough-recording":1,"model":"m"}\n')
     again = bough(project, "resume", "--model", "replay:empty.jsonl")
-    assert "replay:empty.jsonl" in again.out and "A model is needed here" not in again.out
+    assert "replay:empty.jsonl" in again.out and "This needs a model" not in again.out
 
 
 def test_load_workflow(project: Path) -> None:
     plan = load_workflow(project / "workflows" / "say.toml", word="hi")
     assert [step.run for step in plan.goal.steps] == ["echo hi", "false"]
-    with pytest.raises(WorkflowError, match=r"say.toml:4: The input `word` is needed"):
+    with pytest.raises(WorkflowError, match=r"say.toml:4: The input `word` is required"):
         load_workflow(project / "workflows" / "say.toml")

@@ -1,4 +1,4 @@
-"""A small terminal that wraps long lines anew when it is resized, as most do: enough to see what a person would see."""
+"""A small terminal that rewraps long lines when it is resized, as most do: enough to see what a person would see."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
     assert "the person allows it" in json.loads(bough(place, "show", "--json").out)["summary"]
     again = bough(place, "approve")
     assert again.status == 2
-    assert "waits for your approval" in again.err
+    assert "is waiting for your approval" in again.err
 
 
 def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
         assert started(place, wire).status == 5
         options = ("--deny", "--say", "Keep it as it is.", "--json", "--base-url", wire.base_url)
         said = bough(place, "approve", *options)
-    assert said.status == 5 and "nothing changed: " in said.out, "what is taken back is no work"
+    assert said.status == 5 and "no file changed, so" in said.out, "what is taken back is no work"
     (told,) = of(said, "FindingReturned")
     assert "Keep it as it is." in told["text"]
     assert [event["verdict"]["ruling"] for event in of(said, "CheckFinished")] == ["passed"]

@@ -50,7 +50,7 @@ def test_an_unchanged_test_side_costs_no_process(tmp_path: Path, monkeypatch: py
     assert sorted(commands.started) == ["fresh checkout", "workspace"], "the check at the base, and the check"
 
 
-def test_a_changed_test_side_costs_a_run_beside_the_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     commands = Commands(monkeypatch, beside=True)
     outcome, _ = play(Case(name="", does=["fix", MORE]), tmp_path)

@@ -90,7 +90,7 @@ def test_many(n):
 """
 
 
-def test_a_number_of_tests_that_changes_by_itself_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_count_that_varies_on_its_own_is_not_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time they are collected there is one less, at the base too."""
     place = tmp_path / "outside"
     place.mkdir()

@@ -1,4 +1,4 @@
-"""Journals of runs that nobody carried out: large ones, and one with everything in it that a page could choke on."""
+"""Journals of runs that never ran: large ones, and one with everything in it that a page could choke on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write(root: Path, run: str, told: Iterable[Told], pace: float = 0.4, begin: 
 
 
 def append(root: Path, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
-    """More events of a run, as whoever carries it out would write them."""
+    """More events of a run, as a real run would write them."""
     _apart(_write(root, run, [(task, event) for event in events], time.time))
 
 

@@ -1,4 +1,4 @@
-"""The dashboard's addresses, asked without a browser: who is let in, what is answered, and how a stream goes on."""
+"""The dashboard's addresses, asked without a browser: who is let in, what is answered, and how a stream resumes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_long_texts_are_cut_and_can_be_had_whole(served: Served, tmp_path: Path)
     assert len(served.get(served.of("jade-fox", f"/event/{told['seq']}"))["event"]["text"]) == 50_000
 
 
-def test_a_stream_goes_on_where_it_was(served: Served) -> None:
+def test_a_stream_resumes_where_it_was(served: Served) -> None:
     """Each message is numbered like the journal; who comes back hears of what came since, and of nothing else."""
     first = served.heard("jade-fox", 1)[0]
     served.append("jade-fox", "group-0/module-0-1", [journals.said("one")])
@@ -188,7 +188,7 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
     assert "<" not in inside
     assert page.count("</script>") == 2 and "default-src 'none'" in page
     assert run_command_line(["export", "--dir", str(served.root)]) == 2
-    assert b"give --html or --json" in capsysbinary.readouterr().err
+    assert b"pass --html or --json" in capsysbinary.readouterr().err
 
 
 def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
@@ -201,7 +201,7 @@ def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
     ]
     journals.write(served.root, "plum-yak", told)
     assert served.get(served.of("plum-yak"))["waiting"] == [], "nobody is there to hear the answer"
-    assert "No plan of plum-yak waits" in served.post("plum-yak", "plan", {"says": "yes"}).json()["error"]
+    assert "No plan of plum-yak is waiting" in served.post("plum-yak", "plan", {"says": "yes"}).json()["error"]
     with journals.carried_out(served.root, "plum-yak"):
         (asked,) = served.get(served.of("plum-yak"))["waiting"]
         assert asked["kind"] == "plan" and 'action = "Write it."' in asked["plan"]
@@ -226,7 +226,7 @@ def test_a_command_that_waits_is_ruled_on(served: Served) -> None:
         (asked,) = served.get(served.of("plum-elk"))["waiting"]
         assert (asked["kind"], asked["question"]) == ("command", "git push")
         wrong = served.post("plum-elk", "command", {"id": "b2", "allow": True})
-        assert wrong.status_code == 409 and "No command of plum-elk waits" in wrong.json()["error"]
+        assert wrong.status_code == 409 and "No command of plum-elk is waiting" in wrong.json()["error"]
         no = served.post("plum-elk", "command", {"id": asked["id"], "allow": False, "say": "Not today."})
         assert no.status_code == 200
         assert served.get(served.of("plum-elk"))["waiting"] == []
@@ -240,12 +240,12 @@ def test_errors_say_what_to_do(served: Served) -> None:
         (served.of("jade-fox", "/task?task=nope"), 404, "has no task `nope`"),
         (served.of("jade-fox", "/tree?from=x"), 409, "`from` is not a number"),
         ("/api/ffffffff/stats", 404, "does not serve a project"),
-        ("/nowhere", 404, "nothing at /nowhere"),
+        ("/nowhere", 404, "Nothing found at /nowhere"),
     ):
         answer = served.client.get(path)
         assert (answer.status_code, words in answer.json()["error"]) == (status, True), answer.text
     bad = served.post("jade-fox", "rewind", {"to": "x"})
-    assert bad.status_code == 409 and "cannot be read" in bad.json()["error"]
+    assert bad.status_code == 409 and "is invalid" in bad.json()["error"]
     assert served.post("jade-fox", "explode", {}).status_code == 409
 
 

@@ -121,10 +121,10 @@ def test_a_live_run_from_start_to_end_with_a_message_on_the_way(browser: Any, tm
             page.get_by_role("link", name="Make add add.").click()
             expect(row(page, "goal")).to_contain_text("thinking")
             expect(row(page, "goal")).to_contain_text("in progress")
-            page.get_by_role("button", name="Say something…").click()
-            page.get_by_label("Tell all agents").fill("Mind the <b>negative</b> numbers.")
-            page.get_by_role("button", name="Say it").click()
-            expect(page.get_by_role("status")).to_contain_text("hear it before their next round")
+            page.get_by_role("button", name="Send a message…").click()
+            page.get_by_label("Message to all agents").fill("Mind the <b>negative</b> numbers.")
+            page.get_by_role("button", name="Send", exact=True).click()
+            expect(page.get_by_role("status")).to_contain_text("will see it before their next round")
             until(lambda: "PersonSaid" in kinds(place))
             gate.let()
             row(page, "goal").get_by_role("link").click()
@@ -142,7 +142,7 @@ def test_a_live_run_from_start_to_end_with_a_message_on_the_way(browser: Any, tm
     assert (place / "calc.py").read_text() == FIXED
 
 
-def test_a_page_goes_on_after_the_server_was_killed(browser: Any, tmp_path: Path) -> None:
+def test_a_page_resumes_after_the_server_was_killed(browser: Any, tmp_path: Path) -> None:
     journals.write(tmp_path, "jade-fox", journals.large(3, 2, over=False))
     with serve(tmp_path) as first, page_of(browser, first) as page:
         page.goto(at(first, "run", first.project, "jade-fox"))

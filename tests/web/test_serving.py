@@ -18,7 +18,7 @@ from tests.web.serving import serve
 from tests.wire import WireModel
 
 
-def test_the_address_stays_the_same_and_is_nobody_elses(tmp_path: Path) -> None:
+def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))
     with serve(tmp_path) as first:
         kept = tmp_path / ".bough" / "serve.json"
@@ -34,7 +34,7 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run_command_line(["serve", "--dir", str(tmp_path), "--port", str(port)]) == 2
-    assert f"Port {port} of 127.0.0.1 cannot be used" in capsys.readouterr().err
+    assert f"Port {port} on 127.0.0.1 is unavailable" in capsys.readouterr().err
 
 
 def test_where_there_are_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +53,7 @@ def test_all_projects_that_the_person_has_run_in(tmp_path: Path) -> None:
         assert [(each["root"], each["total"]) for each in found] == [(str(one), 1), (str(other), 1)]
 
 
-def test_beside_a_run(tmp_path: Path) -> None:
+def test_alongside_a_run(tmp_path: Path) -> None:
     """The run's own words are as ever; the dashboard is there while it is under way, and not after."""
     place = make_project(tmp_path / "project")
     seen: list[int] = []
@@ -79,7 +79,7 @@ def test_beside_a_run(tmp_path: Path) -> None:
 
 
 def test_without_the_extra(tmp_path: Path) -> None:
-    """Nothing else needs it, and whoever asks for the dashboard is told what to install."""
+    """Nothing else needs it, and a person who asks for the dashboard is told what to install."""
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))
     hidden = tmp_path / "hidden"
     for name in ("starlette", "uvicorn"):

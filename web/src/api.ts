@@ -1,4 +1,4 @@
-// Everything the pages know comes from here: the server, or (in an exported file) the answers that it gave once.
+// All the pages' data comes from here: from the server or, in an exported file, from its saved responses.
 
 export interface Spend { rounds: number; tokens_in: number; tokens_out: number; cost: number; unpriced: number; estimated: number }
 export interface Limits { rounds: number; tokens: number | null; cost: number | null; minutes: number | null }
@@ -43,13 +43,13 @@ export function query(values: Record<string, string | number | undefined>): stri
 export async function get<T>(address: string): Promise<T> {
   if (kept) {
     if (address in kept) return kept[address] as T;
-    throw new Problem("This part is not in the exported file: look at it with bough serve.");
+    throw new Problem("This part is not in the exported file: view it with bough serve.");
   }
   let answer: Response;
   try {
     answer = await fetch(address, { credentials: "same-origin" });
   } catch {
-    throw new Problem("The dashboard's server does not answer. Start it again with bough serve.");
+    throw new Problem("The dashboard's server does not respond: start it again with bough serve.");
   }
   return read<T>(answer);
 }
@@ -64,17 +64,17 @@ export async function post(project: string, run: string, action: string, body: u
 }
 
 async function read<T>(answer: Response): Promise<T> {
-  if (answer.status === 401) throw new Problem("This page has lost its key: open the address that bough serve prints.");
+  if (answer.status === 401) throw new Problem("This page has no valid token: open the address that bough serve prints.");
   if (!answer.ok) {
     const text = await answer.text();
     let said = text;
-    try { said = JSON.parse(text).error ?? text; } catch { /* it is plain text */ }
+    try { said = JSON.parse(text).error ?? text; } catch { /* plain text */ }
     throw new Problem(said || `The server answered ${answer.status}.`);
   }
   return (await answer.json()) as T;
 }
 
-// What changes, as it happens. Only pages that can be seen keep a connection: browsers allow six to one server.
+// Changes, as they happen. Only visible pages keep a connection: browsers allow six per server.
 export function follow(project: string, run: string, since: () => number, heard: (change: Change) => void, up: (on: boolean) => void): () => void {
   if (exported) return () => undefined;
   let source: EventSource | null = null;

@@ -30,12 +30,12 @@ function Axes({ from, to, most, text }: { from: number; to: number; most: number
   );
 }
 
-// What each branch has spent by when, one on the other, and where the limit is: the room between is what is left.
+// What each branch has spent over time, stacked, and the limit: the gap between them is what is left.
 export function BurnChart({ burn, from, to }: { burn: Charts["burn"]; from: number; to: number }) {
   const { branches, points, limits } = burn;
   const priced = points.length > 0 && points[points.length - 1].spent.some((each) => each[0] > 0);
   const [unit, setUnit] = useState<Unit>(priced ? "cost" : "tokens");
-  if (!points.length) return <p class="dim">Nothing is spent yet.</p>;
+  if (!points.length) return <p class="dim">Nothing spent yet.</p>;
   const which = UNITS.indexOf(unit);
   const final = points[points.length - 1].spent.map((each) => each[which]);
   const ranked = branches.map((_, n) => n).sort((a, b) => final[b] - final[a]);
@@ -78,7 +78,7 @@ export function BurnChart({ burn, from, to }: { burn: Charts["burn"]; from: numb
 }
 
 export function TestsChart({ tests, from, to }: { tests: Charts["tests"]; from: number; to: number }) {
-  if (!tests.length) return <p class="dim">No check has said how many tests pass yet.</p>;
+  if (!tests.length) return <p class="dim">No check has reported test counts yet.</p>;
   const most = Math.max(...tests.map((each) => each.passed + each.failed), 1) * 1.05;
   const x = (at: number) => LEFT + ((WIDTH - LEFT) * (at - from)) / Math.max(to - from, 1e-6);
   const y = (value: number) => (HEIGHT - BOTTOM) * (1 - value / most) + 6;

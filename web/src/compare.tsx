@@ -9,7 +9,7 @@ export function Compare({ project, one, other }: { project: string; one: string;
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
   const runs = data.projects.find((each) => each.project === project)?.runs ?? [];
   const left = one || runs[1]?.run || "";
-  // Two runs of one goal say most.
+  // Two runs of the same goal compare best.
   const right = other || runs.find((run) => run.run !== left && run.goal === runs.find((each) => each.run === left)?.goal)?.run || runs[0]?.run || "";
   const choose = (label: string, value: string, to: (name: string) => string) => (
     <label>{label}{" "}
@@ -22,10 +22,10 @@ export function Compare({ project, one, other }: { project: string; one: string;
     <main class="wide">
       <h1>Compare</h1>
       <form class="filter" onSubmit={(event) => event.preventDefault()}>
-        {choose("One", left, (name) => link("compare", project, name, right))}
-        {choose("Other", right, (name) => link("compare", project, left, name))}
+        {choose("First run", left, (name) => link("compare", project, name, right))}
+        {choose("Second run", right, (name) => link("compare", project, left, name))}
       </form>
-      {left && right ? <Pair key={`${left}/${right}`} project={project} one={left} other={right} /> : <p class="dim">There are not two runs yet.</p>}
+      {left && right ? <Pair key={`${left}/${right}`} project={project} one={left} other={right} /> : <p class="dim">Comparing needs two runs.</p>}
     </main>
   );
 }

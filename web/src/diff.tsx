@@ -10,7 +10,7 @@ export function Changes({ project, run, task, again }: { project: string; run: s
   const { data, error } = useAnswer<{ files: File[] }>(at(project, run, `/diff${query({ task })}`), again);
   const [beside, setBeside] = useState(window.innerWidth > 1100);
   if (!data) return error ? <Trouble error={error} /> : <Loading what="Comparing files…" />;
-  if (!data.files.length) return <p class="dim">Nothing is changed.</p>;
+  if (!data.files.length) return <p class="dim">Nothing changed.</p>;
   const sum = (key: "added" | "removed") => data.files.reduce((all, file) => all + file[key], 0);
   return (
     <div class="changes">
@@ -23,7 +23,7 @@ export function Changes({ project, run, task, again }: { project: string; run: s
         <details key={file.name} class="file" open={data.files.length <= 12 || n < 4}>
           <summary><code>{file.name}</code> <span class="ins">+{file.added}</span> <span class="del">−{file.removed}</span></summary>
           {beside ? <Beside file={file} /> : <Unified file={file} />}
-          {file.left_out > 0 && <p class="dim">{many(file.left_out, "line")} more: bough diff {run} shows them.</p>}
+          {file.left_out > 0 && <p class="dim">{many(file.left_out, "more line")}: bough diff {run} shows all.</p>}
         </details>
       ))}
     </div>

@@ -28,7 +28,7 @@ export function Meter({ value, most, label }: { value: number; most: number; lab
   );
 }
 
-// What an address answers; asked again when it or `again` changes, and what was there stays until then.
+// The response of an address, reloaded when it or `again` changes; the old one stays until then.
 export function useAnswer<T>(address: string | null, again: unknown = 0): { data: T | null; error: unknown } {
   const [state, setState] = useState<{ address: string | null; data: T | null; error: unknown }>({ address: null, data: null, error: null });
   useEffect(() => {
@@ -45,7 +45,7 @@ export function useAnswer<T>(address: string | null, again: unknown = 0): { data
 
 export interface Tree { run: Run; order: string[]; lines: Map<string, Line>; seq: number; up: boolean; complete: boolean }
 
-// A run as it stands: loaded in parts, then told of every change.
+// A run's current state: loaded in parts, then updated with every change.
 export function useRun(project: string, name: string): { tree: Tree | null; error: unknown; refresh: () => void } {
   const [tree, setTree] = useState<Tree | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -107,7 +107,7 @@ export function Panel({ title, children, id }: { title: string; children: Compon
   );
 }
 
-// A long text, folded. All of it is loaded only when somebody wants it.
+// A long text, folded; all of it is loaded only on demand.
 export function Text({ text, cut, more, lines = 14 }: { text: string; cut?: number; more?: () => Promise<string>; lines?: number }) {
   const [whole, setWhole] = useState<string | null>(null);
   const [open, setOpen] = useState(false);

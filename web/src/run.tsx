@@ -47,7 +47,7 @@ export function Head({ project, tree, refresh }: { project: string; tree: Tree; 
         <h1><a href={link("run", project, run.run)}>{run.run}</a></h1>
         <Badge word={run.status} text={run.words} />
         {run.applied && <Badge word="completed" text="applied" />}
-        {!tree.up && <Badge word="stopped" text="connection lost; trying again" />}
+        {!tree.up && <Badge word="stopped" text="connection lost; reconnecting" />}
         {exported && <Badge word="calm" text="exported" />}
       </div>
       <p class="goal">{run.goal.length > 400 ? run.title : run.goal}</p>
@@ -58,7 +58,7 @@ export function Head({ project, tree, refresh }: { project: string; tree: Tree; 
         <span>{count(run.spend.tokens_in + run.spend.tokens_out)} tokens</span>
         <span>{money(run.spend.cost, run.spend.unpriced)}{run.limits.cost ? ` of ${money(run.limits.cost)}` : ""}</span>
         <span>{duration(run.seconds)}</span>
-        {run.holder !== null && busy > 0 && <span>{many(busy, "task")} at work</span>}
+        {run.holder !== null && busy > 0 && <span>{many(busy, "active task")}</span>}
         <span class="dim">{run.models.main}</span>
       </p>
       <Steer project={project} run={run} refresh={refresh} />
@@ -67,7 +67,7 @@ export function Head({ project, tree, refresh }: { project: string; tree: Tree; 
 }
 
 function Drawn({ project, tree, kind }: { project: string; tree: Tree; kind: "timeline" | "progress" }) {
-  // Charts are asked for again at most every two seconds of the run.
+  // Charts are reloaded at most every two seconds of the run.
   const [start, setStart] = useState(0);
   const { data, error } = useAnswer<Charts>(at(project, tree.run.run, `/charts${query({ from: start || undefined })}`), exported ? 0 : Math.floor(tree.run.now / 2));
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
@@ -92,7 +92,7 @@ interface Evidence {
 function Requirements({ project, tree }: { project: string; tree: Tree }) {
   const { data, error } = useAnswer<Evidence>(at(project, tree.run.run, "/evidence"), exported ? 0 : Math.floor(tree.run.now / 5));
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
-  if (!data.rows?.length) return <p class="dim">The goal has not been read into requirements.</p>;
+  if (!data.rows?.length) return <p class="dim">No requirements have been read from the goal yet.</p>;
   return (
     <div>
       <ol class="requirements">
@@ -105,7 +105,7 @@ function Requirements({ project, tree }: { project: string; tree: Tree }) {
                 <a href={link("task", project, tree.run.run, proof.task)}>{proof.task}</a> <Badge word={proof.state} />{" "}
                 {proof.verdict && <span class="dim">{proof.verdict.reason}</span>}{" "}
                 {proof.tests?.length ? <span class="dim">{many(proof.tests.length, "test")} of its own</span> : null}{" "}
-                {proof.examined && <span class="dim">examined {proof.examined}</span>}
+                {proof.examined && <span class="dim">{proof.examined}</span>}
               </p>
             ))}
             {row.probes?.map((probe) => (

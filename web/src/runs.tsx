@@ -26,7 +26,7 @@ export function Runs() {
       <h1>Runs</h1>
       {error ? <Trouble error={error} /> : null}
       <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
-        <label>Find <input type="search" value={words} placeholder="name, or words of the goal" onInput={(event) => setWords(event.currentTarget.value)} /></label>
+        <label>Find <input type="search" value={words} placeholder="name, or words from the goal" onInput={(event) => setWords(event.currentTarget.value)} /></label>
         <label>State{" "}
           <select value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
             <option value="">any</option>
@@ -45,9 +45,9 @@ export function Runs() {
           <ul class="runs">
             {project.runs.filter(wanted).map((run) => <Card key={run.run} run={run} />)}
           </ul>
-          {project.runs.filter(wanted).length === 0 && <p class="dim">No run fits.</p>}
+          {project.runs.filter(wanted).length === 0 && <p class="dim">No matching runs.</p>}
           {project.total > project.runs.length && (
-            <button type="button" onClick={() => setLimit(limit + 20)}>{many(project.total - project.runs.length, "older run")}</button>
+            <button type="button" onClick={() => setLimit(limit + 20)}>Show {many(project.total - project.runs.length, "older run")}</button>
           )}
         </section>
       ))}

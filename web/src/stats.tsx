@@ -14,7 +14,7 @@ export function Stats({ project }: { project: string }) {
   const runs = useAnswer<{ projects: { project: string; runs: Run[] }[] }>("/api/runs?limit=100");
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
   const mine = [...(runs.data?.projects.find((each) => each.project === project)?.runs ?? [])].reverse();
-  const share = (part: number, all: number) => (all ? `${part} of ${all} (${Math.round((100 * part) / all)} %)` : "none");
+  const share = (part: number, all: number) => (all ? `${part} of ${all} (${Math.round((100 * part) / all)}%)` : "none");
   return (
     <main>
       <h1>Statistics</h1>
@@ -30,7 +30,7 @@ export function Stats({ project }: { project: string }) {
         <div><dt>Tokens saved</dt><dd>{count(data.pruned + data.compacted)}</dd></div>
       </dl>
       <Panel title="Runs, oldest first">
-        <Bars rows={mine.map((run) => ({ name: run.run, href: link("run", project, run.run), values: [run.spend.cost, run.spend.rounds], words: `${run.words}, ${money(run.spend.cost, run.spend.unpriced)}, ${run.spend.rounds} rounds`, tone: tone(run.status) }))} />
+        <Bars rows={mine.map((run) => ({ name: run.run, href: link("run", project, run.run), values: [run.spend.cost, run.spend.rounds], words: `${run.words}, ${money(run.spend.cost, run.spend.unpriced)}, ${many(run.spend.rounds, "round")}`, tone: tone(run.status) }))} />
       </Panel>
       <div class="columns">
         <Panel title="Models">

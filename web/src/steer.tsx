@@ -6,7 +6,7 @@ import { Text } from "./parts";
 
 type Refresh = () => void;
 
-// A button that does what a command does, and says what came of it.
+// A button that does what a command does and shows the result.
 function useAction(project: string, run: Run, refresh: Refresh) {
   const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
   const [busy, setBusy] = useState(false);
@@ -83,7 +83,7 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
     );
   if (waiting.kind === "command")
     return (
-      <section class="question" aria-label="A command waits for your yes">
+      <section class="question" aria-label="A command is waiting for your approval">
         <h2>May this command run?</h2>
         <pre>{waiting.question}</pre>
         <label>Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
@@ -108,7 +108,7 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
   );
 }
 
-// The plan as text, to be taken as it is or changed in place.
+// The plan as text, to accept or to edit in place.
 function PlanQuestion({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
   const { act, busy, note } = useAction(project, run, refresh);
   const [plan, setPlan] = useState(waiting.plan ?? "");
@@ -118,12 +118,12 @@ function PlanQuestion({ project, run, waiting, refresh }: { project: string; run
   return (
     <section class="question" aria-label="The run asks about its plan">
       <h2>Run {task} like this?</h2>
-      <label>The plan, which you can change here <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
-      <label>Or say what another plan should do differently <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
+      <label>The plan, which you can edit <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
+      <label>Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
       <p class="actions">
-        <button type="button" class="first" disabled={busy} onClick={() => act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Carry out my plan" : "Carry it out"}</button>
+        <button type="button" class="first" disabled={busy} onClick={() => act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Run my plan" : "Run it"}</button>
         <button type="button" disabled={busy || !wish.trim()} onClick={() => act("plan", { says: "change", task, text: wish })}>Ask for another plan</button>
-        <button type="button" disabled={busy} onClick={() => act("plan", { says: "no", task })}>Do it as one piece of work</button>
+        <button type="button" disabled={busy} onClick={() => act("plan", { says: "no", task })}>Run it as one piece of work</button>
       </p>
       {note}
     </section>
@@ -151,7 +151,7 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
           {points.map((point, n) => <option key={n} value={String(n)}>{n}: {clock(point.at)} {point.words.slice(0, 90)}</option>)}
         </select>
       </label>
-      <label>Tell the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} /></label>
+      <label>Message to the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} /></label>
       <button type="submit" class="first" disabled={busy}>Rewind</button>
       <button type="button" class="quiet" onClick={() => setPoints(null)}>Cancel</button>
       {note}
@@ -159,7 +159,7 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
   );
 }
 
-// Words for whoever works on a task: heard before their next round, or when the run is resumed.
+// A message to a task's agents, who read it before their next round or when the run resumes.
 export function Say({ project, run, task, refresh }: { project: string; run: Run; task: string; refresh: Refresh }) {
   const { act, busy, note } = useAction(project, run, refresh);
   const [open, setOpen] = useState(false);
@@ -168,8 +168,8 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
   if (!open) return <><button type="button" onClick={() => setOpen(true)}>Send a message…</button>{note}</>;
   return (
     <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>
-      <label>{task === "goal" ? "Tell all agents" : `Tell the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>
-      <button type="submit" class="first" disabled={busy || !text.trim()}>Say it</button>
+      <label>{task === "goal" ? "Message to all agents" : `Message to the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>
+      <button type="submit" class="first" disabled={busy || !text.trim()}>Send</button>
       <button type="button" class="quiet" onClick={() => setOpen(false)}>Cancel</button>
       {note}
     </form>

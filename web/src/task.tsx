@@ -41,7 +41,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
   const parts = path === "goal" ? ["goal"] : ["goal", ...path.split("/")];
   return (
     <>
-      <nav class="crumbs" aria-label="Where this task is">
+      <nav class="crumbs" aria-label="Path of this task">
         {parts.map((part, n) => (
           <span key={n}>{n > 0 && " / "}<a href={link("task", project, name, n === 0 ? "goal" : parts.slice(1, n + 1).join("/"))} aria-current={n === parts.length - 1 ? "page" : undefined}>{part}</a></span>
         ))}
@@ -75,7 +75,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
 interface Rounds { from: number; total: number; events: Told[]; seq: number }
 interface Conversation { events: Told[]; from: number; total: number; error: unknown; earlier: () => void }
 
-// The conversation: its last rounds, earlier ones on demand, and what comes.
+// The conversation: its last rounds, earlier ones on demand, and new ones as they come.
 function useTalk(project: string, run: string, path: string, version: string): Conversation {
   const [state, setState] = useState<{ events: Told[]; from: number; total: number } | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -111,12 +111,12 @@ function Talk({ talk, project, run, children }: { talk: Conversation; project: s
           <ul class="subtasks">{children.map((line) => <li key={line.path}><Badge word={line.state} text={line.words} /> <a href={link("task", project, run, line.path)}>{line.name}</a> <span class="dim">{now(line, true)}</span></li>)}</ul>
         </Panel>
       )}
-      {talk.from > 0 && !exported && <button type="button" onClick={talk.earlier}>{many(talk.from, "earlier round")}</button>}
+      {talk.from > 0 && !exported && <button type="button" onClick={talk.earlier}>Show {many(talk.from, "earlier round")}</button>}
       {talk.events.map((each) => {
         if (each.kind === "ModelAnswered") round += 1;
         return <Entry key={each.seq} told={each} round={round} results={results} called={called} project={project} run={run} />;
       })}
-      {talk.events.length === 0 && <p class="dim">Nothing has been said yet.</p>}
+      {talk.events.length === 0 && <p class="dim">No messages yet.</p>}
     </div>
   );
 }
@@ -151,13 +151,13 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
     case "AttemptStarted":
       return (
         <article class="say bough">
-          <h3>A {String(event.role).replaceAll("_", " ")} begins <span class="dim">{clock(told.at)} · {event.tier} model</span></h3>
+          <h3>A {String(event.role).replaceAll("_", " ")} starts <span class="dim">{clock(told.at)} · {event.tier} model</span></h3>
           <details><summary>Prompt as sent</summary><h4>System</h4>{text("system", event.system, 40)}<h4>Brief</h4>{text("brief", event.brief, 80)}</details>
         </article>
       );
     case "MessageAdded":
     case "FindingReturned":
-      return <article class="say bough"><h3>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "what was found").replaceAll("_", " ")}</span></h3>{text("text", event.text)}</article>;
+      return <article class="say bough"><h3>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}</span></h3>{text("text", event.text)}</article>;
     case "HelperAnswered":
       return <article class="say helper"><h3>The {String(event.helper).replaceAll("_", " ")} says <span class="dim">{clock(told.at)} · {duration(event.seconds ?? 0)}</span></h3>{event.text && text("text", event.text, 10)}</article>;
     case "CheckFinished":
@@ -185,7 +185,7 @@ function Call({ call, result, project, run }: { call: any; result?: Told; projec
   const output = result?.event.output as string | undefined;
   return (
     <div class={`call ${result && !result.event.ok ? "bad" : ""}`}>
-      <h4><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">under way</span>}</h4>
+      <h4><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">running</span>}</h4>
       <Text text={told} lines={6} />
       {output && <div class="output"><Text text={output} cut={result!.event.blob ? output.length + 1 : result!.cut?.output} lines={8} more={more(project, run, result!.seq, "output", result!.event.blob)} /></div>}
     </div>
@@ -232,7 +232,7 @@ function Notes({ talk, project, run }: { talk: Conversation; project: string; ru
   const prompts = talk.events.filter((each) => each.kind === "AttemptStarted");
   return (
     <div>
-      <Panel title="Notes">{notes.length ? <ul>{notes.map((each) => <li key={each.seq}><Badge word={each.event.kind === "dead_end" ? "failed" : "calm"} text={String(each.event.kind ?? "you said").replaceAll("_", " ")} /> {each.event.text}</li>)}</ul> : <p class="dim">The agent has noted nothing{talk.from > 0 ? " in the rounds that are loaded" : ""}.</p>}</Panel>
+      <Panel title="Notes">{notes.length ? <ul>{notes.map((each) => <li key={each.seq}><Badge word={each.event.kind === "dead_end" ? "failed" : "calm"} text={String(each.event.kind ?? "you said").replaceAll("_", " ")} /> {each.event.text}</li>)}</ul> : <p class="dim">The agent has made no notes{talk.from > 0 ? " in the loaded rounds" : ""}.</p>}</Panel>
       <Panel title="Prompts as sent">
         {prompts.map((each) => (
           <details key={each.seq}><summary>{each.words} <span class="dim">{clock(each.at)}</span></summary>
@@ -240,7 +240,7 @@ function Notes({ talk, project, run }: { talk: Conversation; project: string; ru
             <h3>Brief</h3><Text text={each.event.brief} cut={each.cut?.brief} more={more(project, run, each.seq, "brief")} lines={100} />
           </details>
         ))}
-        {!prompts.length && <p class="dim">No agent has begun{talk.from > 0 ? " in the rounds that are loaded" : ""}.</p>}
+        {!prompts.length && <p class="dim">No agent has started{talk.from > 0 ? " in the loaded rounds" : ""}.</p>}
       </Panel>
     </div>
   );

@@ -7,7 +7,7 @@ import type { Charts } from "./run";
 const LANE = 24;
 const PAGE = 200;
 
-// One lane an agent. Drawn on a canvas, since a long run has tens of thousands of spans; the tree says the same in words.
+// One lane per agent. Drawn on a canvas, since a long run has tens of thousands of spans; the tree says the same in words.
 export function Timeline({ project, run, charts, start, go }: { project: string; run: string; charts: Charts; start: number; go: (start: number) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);

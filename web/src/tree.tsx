@@ -6,7 +6,7 @@ import { link, Tree } from "./parts";
 const HEIGHT = 46;
 const AROUND = 8;
 
-// The tree. Only the lines that can be seen are in the page, so that a thousand tasks scroll like ten.
+// The tree. Only visible lines are in the page, so that a thousand tasks scroll like ten.
 export function TreeView({ project, tree }: { project: string; tree: Tree }) {
   const [closed, setClosed] = useState<Set<string>>(new Set());
   const [chosen, setChosen] = useState("goal");
@@ -99,7 +99,7 @@ function Row({ line, path, index, current, closed, live, toggle, choose, href }:
       style={style} tabIndex={current ? 0 : -1} onFocus={() => choose(path)}>
       <span role="gridcell" class="name" style={{ paddingLeft: `${Math.min(line.depth, 8) * 1.1}rem` }}>
         {line.leaf ? <span class="fold" /> : (
-          <button type="button" class="fold" tabIndex={-1} aria-label={closed ? `Open ${line.name}` : `Close ${line.name}`} onClick={() => toggle(path, !closed)}>{closed ? "▸" : "▾"}</button>
+          <button type="button" class="fold" tabIndex={-1} aria-label={closed ? `Expand ${line.name}` : `Collapse ${line.name}`} onClick={() => toggle(path, !closed)}>{closed ? "▸" : "▾"}</button>
         )}
         <span class="icon" aria-hidden="true">{ICONS[line.state]}</span>
         <span class="what">
@@ -122,7 +122,7 @@ function tests(line: Line): string {
   return failed ? `${failed} fail, ${passed} pass` : `${passed} pass`;
 }
 
-// What it is doing, or why it waits, or what it is for.
+// What it is doing, why it waits, or what it is for.
 export function now(line: Line, live: boolean): string {
   return (live && line.doing) || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
 }

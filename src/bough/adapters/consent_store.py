@@ -1,5 +1,5 @@
-"""What a person has allowed the settings of a repository to ask for, folder by folder. Kept with the person's own state
-and not in the repository, which could otherwise say it for them."""
+"""What a person has allowed the settings of a repository to ask for, by folder. Kept with the person's own state and
+not in the repository, which could otherwise allow it for them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 1 << 20
 
 
 class Answers(Struct, omit_defaults=True):
-    """For one folder: wishes (`budget.rounds` and its value) and what was said to them."""
+    """For one folder: wishes (`budget.rounds` and its value) and the answers to them."""
 
     allowed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Consents:
             beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
             beside.replace(self.path)
         except OSError as error:
-            raise BoughError(f"What you allowed cannot be kept in {self.path}: {error.strerror}.") from error
+            raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error
 
     def _read(self) -> dict[str, Answers]:
         try:
@@ -55,7 +55,7 @@ class Consents:
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.DecodeError) as error:
-            raise BoughError(f"What you allowed before cannot be read from {self.path}: {error}. Remove it.") from error
+            raise BoughError(f"Your permissions cannot be read from {self.path}: {error}. Remove the file.") from error
 
 
 def _folder_key(folder: Path) -> str:

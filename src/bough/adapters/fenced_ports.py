@@ -1,7 +1,7 @@
-"""Wrappers that let an effect begin only while the run is still held.
+"""Wrappers that let an effect start only while the run is still held.
 
 Promise: a process that was away (stopped, suspended, cut off) while another took its run over does nothing more in the
-run's name: no model is asked, no command started, no file of a workspace touched.
+run's name: it calls no model, starts no command, touches no file of a workspace.
 """
 
 from __future__ import annotations

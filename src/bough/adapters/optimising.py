@@ -1,7 +1,7 @@
-"""Better guidance for a prompt, found by DSPy (GEPA) on examples. An optional extra, loaded when it is asked for.
+"""Better guidance for a prompt, found by DSPy (GEPA) on examples. An optional extra, loaded on demand.
 
-The prompt is a DSPy signature: what it is told are the input fields, its guidance the instructions. The adapter between
-signature and model renders bough's own prompt, so that what is measured is what a run would ask.
+The prompt is a DSPy signature: its values are the input fields, its guidance the instructions. The adapter between
+signature and model renders bough's own prompt, so that what is measured is what a run would send.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ class Study(Struct, Generic[T], frozen=True):
     template: str
     examples: Sequence[T]
     values: Callable[[T], Mapping[str, str]]
-    """What an example fills the template's places with."""
+    """What an example fills the template's placeholders with."""
     ask: Callable[[str, T], str]
     """Guidance and an example → the model's answer. Called from another thread."""
     score: Callable[[str, T], Score]
     """An answer to an example → how good it is."""
     propose: Callable[[str, Sequence[str]], str]
-    """Guidance, and what came of it → other guidance."""
+    """Guidance and its results → other guidance."""
     calls: int
-    """Answers that may be asked for."""
+    """Answers that may be requested."""
 
 
 def check_installed() -> None:
@@ -56,7 +56,7 @@ def optimise(study: Study[T]) -> str:
     plain = guidance_of(study.template)
     adapter: Any = dspy.Adapter
     model: Any = dspy.BaseLM
-    # DSPy takes an error for a bad answer and goes on; then nothing more is asked, and the first one is raised.
+    # DSPy takes an error for a bad answer and continues; then nothing more is asked, and the first one is raised.
     failed: list[Exception] = []
 
     def tried(work: Callable[[], R]) -> R:
@@ -74,7 +74,7 @@ def optimise(study: Study[T]) -> str:
             return [{"answer": tried(lambda: study.ask(signature.instructions, example))}]
 
     class Nobody(model):  # type: ignore[misc]
-        """DSPy wants to know a model; the adapter asks ours."""
+        """DSPy requires a model; the adapter calls ours."""
 
     def metric(gold: Any, given: Any, trace: Any = None, name: Any = None, part: Any = None) -> Any:
         found = tried(lambda: study.score(given.answer, study.examples[int(gold[NUMBER])]))
@@ -108,7 +108,7 @@ def optimise(study: Study[T]) -> str:
 
 
 def _signature(dspy: Any, template: str, guidance: str) -> Any:
-    """The prompt: its places are the input fields, its guidance the instructions."""
+    """The prompt: its placeholders are the input fields, its guidance the instructions."""
     fields: dict[str, Any] = {NUMBER: (str, dspy.InputField(desc="which run it is"))}
     fields |= {name: (str, dspy.InputField()) for name in _fields(dict.fromkeys(places(template), ""))}
     fields["answer"] = (str, dspy.OutputField(desc="the call that the model made"))
@@ -116,7 +116,7 @@ def _signature(dspy: Any, template: str, guidance: str) -> Any:
 
 
 def _fields(values: Mapping[str, str]) -> dict[str, str]:
-    """`instructions` is a word of DSPy's own: there, the goal's are its `goal`."""
+    """`instructions` is DSPy's own name: there, the goal's are its `goal`."""
     return {"goal" if name == "instructions" else name: value for name, value in values.items()}
 
 

@@ -1,7 +1,7 @@
 """A run as OpenTelemetry spans, by the GenAI semantic conventions: a projection of the events as they are recorded.
 
 Off unless an OTLP endpoint is set (`OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`). All
-processes of a run, also those that resume it, add to one trace. What models are told and say stays out of it unless
+processes of a run, including those that resume it, add to one trace. Prompts and answers stay out of it unless
 `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
 """
 
@@ -44,7 +44,7 @@ class _OneTrace(RandomIdGenerator):
 
 class Spans:
     def __init__(self, env: Mapping[str, str]) -> None:
-        # A collector that is away must not fill the person's terminal; their run is none of its business.
+        # An unavailable collector must not fill the person's terminal.
         logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
         logging.getLogger("opentelemetry").propagate = False
         self._content = env.get(CONTENT, "").lower() in ("true", "1", "span_only", "span_and_event")
@@ -55,7 +55,7 @@ class Spans:
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=PATIENCE / 1000)))
         self._tracer = self._provider.get_tracer("bough", __version__)
         self._open: dict[tuple[str, str], Span] = {}
-        """Spans by task and what they are of: the task itself, `attempt`, `check`, or a call."""
+        """Spans by task and subject: the task itself, `attempt`, `check`, or a call."""
         self._calls: dict[tuple[str, str], str] = {}
         self._tasks: dict[str, SpanContext] = {}
 
@@ -176,7 +176,7 @@ class Spans:
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
-        """A moment, with a link to the step whose work was brought in."""
+        """A moment, with a link to the step whose work was merged."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
         context = set_span_in_context(self._open[task, "task"]) if (task, "task") in self._open else None

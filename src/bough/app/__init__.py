@@ -1,4 +1,4 @@
-"""The composition root: the only place that names adapters. Interfaces ask here and nowhere else."""
+"""The composition root: the only place that names adapters. Interfaces depend on nothing else."""
 
 from __future__ import annotations
 

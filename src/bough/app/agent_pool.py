@@ -26,7 +26,7 @@ NEEDS = "Outside agents need the Agent Client Protocol library: pip install 'bou
 
 
 class Agents:
-    """By name. What they see of the person's, and what they reach, is what the person has named for them."""
+    """By name. Each sees and reaches only what the person has named for it."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Agents:
         patterns: Sequence[str],
         permit: Permit | None,
     ) -> None:
-        """`extra`: variables that all commands see; `passed` and `network`: what the person says for this run."""
+        """`extra`: variables that all commands see; `passed` and `network`: the person's choices for this run."""
         self._configured, self._env, self._extra = configured, env, tuple(extra)
         self._passed, self._network = tuple(passed), network
         self._mode, self._confines = mode, confines
@@ -58,17 +58,17 @@ class Agents:
         return self._made[name]
 
     def check(self, names: Sequence[str]) -> None:
-        """Before anything begins: what is missing is said now."""
+        """Report what is missing before anything starts."""
         for name in names:
             how = choose_agent(name, self._configured, self._network, self._passed)
             if shutil.which(how.argv[0], path=self._env.get("PATH")) is None:
                 raise UsageError(f"The agent {name} needs `{how.argv[0]}`, which is not on your PATH. {how.advice}")
             if missing := [key for key in how.env if not key.endswith("*") and key not in self._env]:
-                raise UsageError(f"The agent {name} is to see {missing[0]}, which is not set in your environment.")
+                raise UsageError(f"The agent {name} expects {missing[0]}, which is not set in your environment.")
             self.of(name)
 
     def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
-        """The agent that a model's name stands for, to be asked like one."""
+        """The agent behind a model's name, as a model."""
         from bough.adapters.agents.model import AgentModel
 
         return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
@@ -105,8 +105,8 @@ class Agents:
         )
 
     def _build_environment(self, how: Chosen) -> dict[str, str]:
-        """What all commands see, and the variables that the person has named for it, secret or not. Where its program
-        is comes first on the path: then the sandbox shows it, with what it was installed with."""
+        """The variables of all commands, and those that the person has named for it, secret or not. The folder of its
+        program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
         named = {name: value for name, value in self._env.items() if _is_named(name, how.env)}
         env = {**make_env(self._env, list_secrets(self._env), self._extra), **named}
         if (place := shutil.which(how.argv[0], path=self._env.get("PATH"))) and "/" in how.argv[0]:

@@ -32,7 +32,7 @@ NO_MODEL = (
 
 
 JOBS = 4
-"""Agents that work at once on a plan that says so, when nobody says how many."""
+"""Agents that work at once on a plan that asks for it, when no number is given."""
 
 
 class Choices(Struct, frozen=True):
@@ -43,16 +43,16 @@ class Choices(Struct, frozen=True):
     fast_model: str | Model | None = None
     strong_model: str | Model | None = None
     agent: str | None = None
-    """An outside agent that does the work: one that is known by name, or a command."""
+    """An outside agent that does the work: a known name, or a command."""
     strong_agent: str | None = None
     agent_env: tuple[str, ...] = ()
     """Names of variables that outside agents see."""
     agent_network: str | None = None
-    """What they reach."""
+    """What they can reach on the network."""
     base_url: str | None = None
     protocol: Literal["auto", "tools", "text"] | None = None
     best_of: int | None = None
-    """Fresh attempts at the goal, of which the first that is proven counts."""
+    """Fresh attempts at the goal; the first one proven counts."""
     record: Path | None = None
     rounds: int | None = None
     tokens: int | None = None
@@ -60,7 +60,7 @@ class Choices(Struct, frozen=True):
     cost: float | None = None
     minutes: float | None = None
     allow_unpriced: bool = False
-    """A limit of cost holds although the price of some calls is not known: those are not counted."""
+    """A cost limit holds although the price of some calls is unknown: those do not count."""
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
@@ -69,13 +69,13 @@ class Choices(Struct, frozen=True):
     sandbox: Mode | None = None
     """How commands are confined: `auto`, `namespaces`, `landlock` or `none`."""
     trust_config: bool = False
-    """What the project's settings ask for beyond the defaults is allowed, now and later."""
+    """Allow, now and later, what the project's settings ask for beyond the defaults."""
     network: str | None = None
-    """What they reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
+    """What commands can reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
     allow_test_changes: tuple[str, ...] = ()
-    """Patterns of existing tests, or of their files, that may expect something else afterwards."""
+    """Patterns of existing tests, or their files, whose expectations may change."""
     check: str = ""
-    """For a run that is resumed: the command that proves the goal from now on."""
+    """For a resumed run: the command that proves the goal from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
     wait_for_quota: bool = False
@@ -83,13 +83,13 @@ class Choices(Struct, frozen=True):
     continues: str = ""
     """The finished run that a new one follows up on."""
     ask_later: bool = False
-    """When the run has a question and nobody is there, it waits for the answer and does not give up."""
+    """When the run has a question and no one is there, it waits for the answer instead of giving up."""
     workers: bool | None = None
     """Leaf tasks run on the store's workers, or here; None: on workers when there are any."""
     remote: str = ""
-    """A git remote that all workers reach, for what a run starts from; empty: the store has it."""
+    """A git remote that all workers reach and that holds what a run starts from; empty: the store holds it."""
     fresh: bool = False
-    """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
+    """Run every step of a written plan, even one that an earlier run completed from the same start."""
 
     def rules(self, configured: Rules) -> Rules:
         chosen = {"max_depth": self.max_depth, "flat": self.flat}
@@ -126,8 +126,8 @@ class Choices(Struct, frozen=True):
         return set_rounds(limits, compute_root_rounds(count_most_leaves(goal), None if unset else limits.rounds))
 
     def agents(self, configured: Mapping[str, str]) -> dict[str, str]:
-        """Role or tier → outside agent. Who is named for this run is meant in place of all that is configured, but
-        for the strong one."""
+        """Role or tier → outside agent. An agent named for this run replaces all configured ones except the strong
+        one."""
         if self.agent is None and self.strong_agent is None:
             return dict(configured)
         kept = dict(configured) if self.agent is None else {}
@@ -136,13 +136,13 @@ class Choices(Struct, frozen=True):
         return kept | {key: name for key, name in chosen.items() if name}
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
-        """Names by tier. `otherwise`: the one to take when none is configured."""
+        """Names by tier. `otherwise`: the one to use when none is configured."""
         main = _get_name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
         presets = configured.presets
         if main in presets:
-            # Models that go together: what is configured for another one is not meant.
+            # Models that belong together: what is configured for another one does not apply.
             configured = replace(configured, fast=presets[main].named("fast"), strong=presets[main].named("strong"))
             main = presets[main].named("main")
         elif presets and main == self.model and ":" not in main:
@@ -164,7 +164,7 @@ class Choices(Struct, frozen=True):
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
-    """A goal whose steps nobody wrote is planned first, unless it is to stay in one piece."""
+    """A goal without written steps is planned first, unless it must stay in one piece."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
 
@@ -174,20 +174,20 @@ def _get_name(model: str | Model | None) -> str | None:
 
 
 class RunObserver(Struct, frozen=True):
-    """How a run is watched and stopped while it is under way."""
+    """How a run is watched and stopped while it runs."""
 
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
-    """Asks the person whether a plan is good."""
+    """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
-    """Asks the person what they would do; None: they will say it later."""
+    """Asks the person a question; None: they answer later."""
     permit: Callable[[str], Awaitable[str | None]] | None = None
-    """Shows the person a command line that they want to see first; anything but yes is a no."""
+    """Shows the person a command line that needs approval; anything but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
-        """Where nobody is there to be asked, and the answer may come later: everything waits for it."""
+        """When no one is there to ask and the answer may come later, everything waits for it."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 
@@ -201,7 +201,7 @@ class PlannedGoal(Struct, frozen=True):
     plan: Plan
     estimate: e.Estimated | None
     refused: tuple[str, ...]
-    """What was wrong with plans that were not good enough."""
+    """What was wrong with rejected plans."""
     spend: Spend
     requirements: tuple[Requirement, ...] = ()
-    """What the goal asks, by number."""
+    """The goal's requirements, by number."""

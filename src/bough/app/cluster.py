@@ -1,5 +1,5 @@
 """What is different when several machines share a journal: files come from the store, tasks go to workers, and time is
-the server's. With a journal in the project's folder nothing of this is loaded."""
+the server's. With a journal in the project's folder none of this is loaded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find_shared_store(store: Store) -> PostgresStore | None:
-    """The journal that machines share; None: it is this machine's alone."""
+    """The journal that machines share; None: only this machine uses it."""
     inner: Any = getattr(store, "inner", store)
     if not hasattr(inner, "server"):
         return None
@@ -47,7 +47,7 @@ def open_workspaces(
     journal = find_shared_store(store)
     if journal is None:
         if remote:
-            raise UsageError("--remote is for runs on many machines: give the journal with --store too.")
+            raise UsageError("--remote needs --store: it is for runs on many machines.")
         return GitWorkspaces(root, home, link_ignored, around, layered)
     from bough.adapters.workspaces.exchange import SharedWorkspaces
 
@@ -61,7 +61,7 @@ async def start_dispatch(session: Session, choices: Choices) -> DbosExecutor | N
     journal = find_shared_store(session.store)
     if journal is None or choices.workers is False:
         if choices.workers:
-            raise UsageError("--workers is for runs on many machines: give the journal with --store too.")
+            raise UsageError("--workers needs --store: it is for runs on many machines.")
         return None
     from bough.adapters.executors.fleet import LEASE, list_present_workers
 
@@ -69,9 +69,9 @@ async def start_dispatch(session: Session, choices: Choices) -> DbosExecutor | N
     if not there and choices.workers is None:
         return None
     if not there:
-        raise UsageError(f"No worker is there: start one with `bough worker --store {journal.path}`.")
+        raise UsageError(f"No workers are running: start one with `bough worker --store {journal.path}`.")
     if choices.given():
-        raise UsageError("A model of your own cannot be sent to workers: name one, or run without --workers.")
+        raise UsageError("A model object cannot be sent to workers: use a named model, or run without --workers.")
     from bough.adapters.executors.dbos import DbosExecutor
     from bough.engine.remote_leaf import is_leaf
 

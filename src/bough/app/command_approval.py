@@ -1,4 +1,4 @@
-"""Commands that a person wants to see first: asked here and elsewhere at once, the first word counts."""
+"""Commands that need a person's approval: asked here and elsewhere at once; the first answer counts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 class AskAnywhere:
-    """Shows a command line to whoever is there. Without a terminal it waits `wait` seconds for a word from elsewhere:
-    the dashboard, or `bough approve --command`."""
+    """Shows a command line to the person. Without a terminal it waits `wait` seconds for an answer from elsewhere: the
+    dashboard, or `bough approve --command`."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class AskAnywhere:
         self._recorded = recorded
 
     async def __call__(self, line: str) -> str | None:
-        """What they say; None: nothing."""
+        """Their answer; None: none came."""
         post = self._inbox.post
         if post is None:
             return await self._terminal(line) if self._terminal else None
@@ -70,10 +70,10 @@ class AskAnywhere:
 
 
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "") -> str:
-    """Say yes or no to the command that a live run waits with; returns its line. Without an id: the only one."""
+    """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the only one."""
     held = (await journal.view(name)).held
     if (id not in held and (id or not held)) or await journal.store.holder(name, RUN) is None:
-        raise UsageError(f"No command of {name} waits for your word: `bough status {name}` says where it stands.")
+        raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
     id = id or next(iter(held))
     await journal.store.post(name, CONTROL, e.CommandRuled(id, allow, say, find_person()))
     return held[id]

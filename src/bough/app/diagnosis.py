@@ -49,7 +49,7 @@ class Diagnosis(Struct, frozen=True):
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """What works here. Nothing is written, and no model is asked anything."""
+    """What works here. Writes nothing and calls no model."""
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     findings = [await _diagnose_journal(root)]
@@ -60,7 +60,7 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
         return [*findings, Diagnosis("settings", False, str(error))]
     if ignored:
         listed = ", ".join(f"{name} = {value}" for name, value in ignored.items())
-        says = f"bough.toml asks for {listed}, which you have not allowed: `bough run --trust-config` does"
+        says = f"bough.toml asks for {listed}, which you have not allowed: `bough run --trust-config` allows it"
         findings.append(Diagnosis("settings", False, says, needed=False))
     findings.append(await _diagnose_sandbox(config.sandbox, env))
     findings += _examine_agents(config, env)
@@ -93,8 +93,8 @@ async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, 
     except BoughError as error:
         return Diagnosis("sandbox", False, str(error))
     level = sandbox.level
-    led = f"commands could {', '.join(found)}" if found else "none led out"
-    tests = f"{tried} ways out were tried, {led}"
+    led = f"commands could {', '.join(found)}" if found else "none succeeded"
+    tests = f"{tried} escape attempts, {led}"
     if level.name == "none":
         return Diagnosis("sandbox", False, f"switched off: {tests}", needed=False)
     if level.name == "seatbelt":
@@ -111,7 +111,7 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
     if not os.access(home if home.exists() else root, os.W_OK):
         return Diagnosis("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
     if not find_address(root) and not (home / "journal.db").exists():
-        return Diagnosis("journal", True, f"none in {root} yet; it can be made")
+        return Diagnosis("journal", True, f"none in {root} yet; it can be created")
     try:
         store = open_store(root, home, create=False)
         try:
@@ -121,8 +121,8 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
             await store.close()
     except BoughError as error:
         return Diagnosis("journal", False, str(error))
-    whole = f"{store.path} opens, runs: {len(runs)}; all {events:,} events and their blobs are as written"
-    older = f", as far as can be told: {unchained:,} events are unchained, from before bough chained them"
+    whole = f"{store.path} opens, runs: {len(runs)}; all {events:,} events and their blobs are intact"
+    older = f", as far as can be verified: {unchained:,} events predate the hash chain"
     return Diagnosis("journal", True, whole + (older if unchained else ""))
 
 
@@ -145,7 +145,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
 
 
 async def run_check(folder: Path | str) -> BaseChecked:
-    """What the project's check says of the files as they are. Where bough has kept nothing yet, nothing stays."""
+    """The project's check on the files as they are. Where bough has no state yet, it leaves none."""
     home = find_root(require_folder(folder)) / ".bough"
     is_new = not home.exists()
     try:
@@ -157,7 +157,7 @@ async def run_check(folder: Path | str) -> BaseChecked:
 
 
 async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """Ask the model to do three tiny tasks, and say how it is spoken to and what came of it."""
+    """Have the model do three tiny tasks, and report its protocol and the results."""
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     config = settings.load_config(root, env, make_consent(root, env))
@@ -176,15 +176,13 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     tried = replace(
         choices, model=name, base_url=base_url, protocol=spoken.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
     )
-    if spoken.may_change:  # Which one it gets shows in the trial.
+    if spoken.may_change:  # The trial shows which one it gets.
         tried = replace(tried, protocol="auto")
     trial = await try_model(tried, root / ".bough")
     done = len(trial.solved)
-    left = f"; not: {', '.join(trial.failed)}" if trial.failed else ""
+    left = f"; failed: {', '.join(trial.failed)}" if trial.failed else ""
     says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
-    shown = (
-        f"{window:,} tokens at once" if window else "how much it can be shown at once is not known: set [models] window"
-    )
+    shown = f"{window:,} tokens" if window else "its context window is unknown: set [models] window"
     return [
         Diagnosis("protocol", True, f"{trial.protocol}: {trial.why or spoken.why}"),
         Diagnosis("window", bool(window), shown, needed=False),

@@ -1,4 +1,4 @@
-"""Which settings are in force in a project, and where each comes from: `bough config`."""
+"""Which settings apply in a project, and where each comes from: `bough config`."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class EffectiveSettings(Struct, frozen=True):
     project_file: str
     settings: tuple[Setting, ...]
     ignored: dict[str, str]
-    """What the repository asks for and does not get, because the person has not allowed it."""
+    """What the repository asks for and the person has not allowed."""
 
 
 def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
-    """What is set, or (`everything`) also what is not."""
+    """The settings that are set; with `everything`, the defaults too."""
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     ignored: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A run that follows up on a finished one: it begins where that one ended, and knows what that one knew."""
+"""A run that follows up on a finished one: it starts where that one ended, and knows what that one knew."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from bough.core.tree.task import Task
 
 ENDS = {
-    "completed": "which is completed",
-    "not_verified": "which is finished and was not verified",
+    "completed": "which was completed",
+    "not_verified": "which finished without being verified",
     "failed": "which was given up",
 }
 
@@ -30,9 +30,9 @@ class Followed(Struct, frozen=True):
 
     run: str
     base: str
-    """Where it begins; empty: at the person's files, which have the work already."""
+    """Where it starts; empty: at the person's files, which already have the work."""
     origin: str
-    """The person's files, as the earlier run found them: what the work of both is a change of."""
+    """The person's files as the earlier run found them: the base of both runs' changes."""
     inherited: Inherited
     models: settings.Models
     endpoints: dict[str, str]
@@ -43,8 +43,7 @@ async def load_followed(journal: Journal, name: str) -> Followed:
     run = await journal.run(name)
     if run.end is None:
         raise UsageError(
-            f'{name} is not over: `bough resume {name}` goes on with it, `bough say {name} "…"` tells its agents '
-            "something."
+            f'{name} is not finished: `bough resume {name}` continues it, `bough say {name} "…"` messages its agents.'
         )
     task = await journal.task(name, GOAL)
     applied = run.applied == task.tree
@@ -61,7 +60,7 @@ async def load_followed(journal: Journal, name: str) -> Followed:
 
 def _build_inherited(run: Run, task: Task) -> Inherited:
     assert run.end is not None
-    earlier = f"a follow-up on an earlier request, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
+    earlier = f"a follow-up on an earlier goal, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
     said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
     files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
     return Inherited(

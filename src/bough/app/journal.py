@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 
 class Journal(Struct, frozen=True):
-    """A project's journal, to look at."""
+    """A project's journal, read-only."""
 
     root: Path
     store: Store
 
     async def find(self, name: str | None) -> str:
-        """The run that a name, a unique beginning of one, `latest` or nothing means."""
+        """The run that a name, a unique prefix, `latest` or nothing refers to."""
         runs = await self.store.runs()
         if not runs and (lost := self._list_work_folders()):
             raise StoreError(
                 f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
-                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or take both from a backup."
+                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or restore both from a backup."
             )
         if not runs:
             raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
@@ -51,13 +51,13 @@ class Journal(Struct, frozen=True):
         if len(matches) == 1:
             return matches[0]
         if matches:
-            raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
+            raise UsageError(f"`{name}` is ambiguous: {', '.join(matches)}.")
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
 
     def _list_work_folders(self) -> list[str]:
 
         folder = self.root / ".bough" / "repo.git" / "histories"
-        if find_address(self.root):  # Its work may be known on other machines alone.
+        if find_address(self.root):  # Other machines may know its work.
             return []
         return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
 
@@ -75,7 +75,7 @@ class Journal(Struct, frozen=True):
         return fold_task(task, records)
 
     async def work(self, name: str) -> Task:
-        """The goal as the change that it is of the person's files: with that of a run which it follows up on."""
+        """The goal as a change to the person's files, including that of the run it follows up on."""
         task = await self.task(name)
         return replace(task, base=(await self.run(name)).origin or task.base)
 
@@ -89,7 +89,7 @@ class Journal(Struct, frozen=True):
         return make_outcome(await self.view(name))
 
     async def evidence(self, name: str) -> Table:
-        """What speaks for each thing that the goal of a run asks."""
+        """The evidence for each requirement of a run's goal."""
         from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
         from bough.core.acceptance.evidence_table import build_table
 
@@ -121,14 +121,14 @@ class Journal(Struct, frozen=True):
         return tuple(id for id in passed if id not in old and id.startswith(stems))
 
     async def points(self, name: str, task: str = GOAL) -> list[Point]:
-        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        """The points that the task can be rewound to, oldest first: the ends of its rounds and of its steps."""
         from bough.core.journal.task_fold import list_points
         from bough.views.details import point_of
 
         return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
 
     async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """One task, also one that has not begun."""
+        """One task, even one that has not started."""
         from bough.core.journal.task_fold import fold_task
         from bough.views.details import detail_of
 
@@ -137,7 +137,7 @@ class Journal(Struct, frozen=True):
 
 @asynccontextmanager
 async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
-    """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
+    """Open the journal of the project around a folder read-only: at once, without git, keys or settings."""
 
     root = find_root(require_folder(folder))
     check_home(root / ".bough")

@@ -1,7 +1,7 @@
 """Where the journal of a project is: in its `.bough`, or in PostgreSQL, where several machines share it.
 
-By `--store` or the variable `BOUGH_STORE`; who has started a run so in a folder need not say it there again. That is
-remembered among the person's own files, without the password: an address that came with a repository is never used.
+Set by `--store` or the variable `BOUGH_STORE`; once a run has started with it in a folder, it applies there. It is
+remembered in the person's own files, without the password: an address that comes with a repository is never used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def find_address(root: Path) -> str:
         return ""
     if chosen.partition("://")[0] not in ("postgresql", "postgres"):
         raise UsageError(
-            f"`{chosen.partition('://')[0]}` is no journal: give `postgresql://USER@HOST/DATABASE`, or `{LOCAL}` for "
+            f"`{chosen.partition('://')[0]}` is not a journal: use `postgresql://USER@HOST/DATABASE`, or `{LOCAL}` for "
             "the one in the project's folder."
         )
     return chosen
@@ -45,7 +45,7 @@ def open_store(root: Path, home: Path, *, create: bool) -> SqliteStore | Postgre
 
 
 def remember_store(root: Path) -> None:
-    """What was said by `--store` or the variable holds in this folder from now on."""
+    """Remember the value of `--store` or the variable for this folder."""
     chosen = os.environ.get(VARIABLE, "").strip()
     known = _read_remembered()
     if chosen and chosen != LOCAL:
@@ -57,7 +57,7 @@ def remember_store(root: Path) -> None:
     known[str(root)] = chosen
     lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
     file = _get_file_path()
-    with suppress(OSError):  # Where it cannot be kept, the person says it each time.
+    with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = file.with_suffix(f".{os.getpid()}")
         new.write_text("".join(lines), "utf-8")

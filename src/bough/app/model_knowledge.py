@@ -1,4 +1,4 @@
-"""What is known of the models of a run before the first of them is asked: how they act, and what they can be shown."""
+"""What is known about a run's models before the first call: which protocol they use, and what input they take."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
 
 MEMORY = "models.json"
-"""Beside the journal: what runs learned of models."""
+"""Next to the journal: what runs learned about models."""
 
 
 class Knowledge(Struct, frozen=True):
     protocols: KnownProtocols
     said: Mapping[str, Capabilities]
-    """What servers say, by model."""
+    """What servers report, by model."""
 
     @property
     def unreachable(self) -> str:
-        """Why one of them cannot be asked at all."""
+        """Why one of them is unavailable."""
         return next((found.unreachable for found in self.said.values() if found.unreachable), "")
 
     def window(self, name: str, configured: int) -> int:
-        """Tokens: what the server says, unless the person wants less of it used; 0: not known."""
+        """Tokens: what the server reports, unless the person sets less; 0: unknown."""
         asked = self.said[name].window if name in self.said else 0
         return min(asked, configured) if asked and configured else asked or configured
 
     def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
-        """Whether it takes them; None: nobody says."""
+        """Whether it takes them; None: unknown."""
         if setting != "auto":
             return setting == "on"
         return self.said[name].images if name in self.said else None
@@ -57,8 +57,8 @@ async def gather_knowledge(
     setting: Setting,
     given: Iterable[str] = (),
 ) -> Knowledge:
-    """Servers that a person runs are asked; the large providers are not, they are known. `given`: models of the
-    caller's own, which act as the caller says, else by tools. `endpoints`: where models are asked, by name."""
+    """Queries servers that a person runs; the large providers are known already. `given`: the caller's own models,
+    which use the protocol that the caller names, else tools. `endpoints`: where each model is called, by name."""
     said: dict[str, Capabilities] = {}
     settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}

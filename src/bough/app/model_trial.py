@@ -1,5 +1,5 @@
-"""Try a model on three tiny tasks, as runs of their own in a folder that is thrown away: can it be worked with, and how
-is it best spoken to?"""
+"""Try a model on three tiny tasks, as runs of their own in a temporary folder: is it usable, and with which
+protocol?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MINUTES = 5.0
 
 
 class Tiny(Struct, frozen=True):
-    """A task of one file that its test tells right from wrong."""
+    """A one-file task that its test decides."""
 
     name: str
     goal: str
@@ -43,7 +43,7 @@ TASKS = (
     ),
     Tiny(
         "change what a function does",
-        "Let shorten in calc.py end a text that it cuts in '...', so that the test in test_calc.py passes.",
+        "Make shorten in calc.py end a text that it cuts with '...', so that the test in test_calc.py passes.",
         "def shorten(text, limit):\n    return text[:limit]\n",
         "self.assertEqual((calc.shorten('abcdefgh', 6), calc.shorten('abc', 6)), ('abc...', 'abc'))",
     ),
@@ -52,19 +52,19 @@ TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    
 
 
 class Trial(Struct, frozen=True):
-    """What came of it."""
+    """The result."""
 
     solved: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     protocol: str = ""
-    """Which one it was spoken to in at the end."""
+    """The protocol in use at the end."""
     why: str = ""
     rounds: int = 0
     tokens: int = 0
 
 
 async def try_model(choices: Choices, memory: Path) -> Trial:
-    """`memory`: the project's own folder, where what is learned of the model is kept."""
+    """`memory`: the project's own folder, which keeps what is learned about the model."""
     solved: list[str] = []
     protocol, why, rounds, tokens = "tools", "", 0, 0
     with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:

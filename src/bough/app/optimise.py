@@ -1,5 +1,5 @@
-"""Planning prompts that are learned from a person's own runs: what finished runs took, whether other guidance would
-have told it better, and the comparison of both on runs that were not learned from."""
+"""Planning prompts learned from a person's own runs: what finished runs needed, whether other guidance would have
+predicted it better, and a comparison of both on held-out runs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from bough.ports import Ports
 T = TypeVar("T")
 
 FILE = "optimised.json"
-"""Beside the journal."""
+"""Next to the journal."""
 FEWEST = 4
-"""Finished runs that it takes: some to learn from, some to compare on."""
+"""Finished runs that are needed: some to learn from, some to compare on."""
 TRIES = 3
-"""How often a call is made whose answer breaks off."""
+"""Tries for a call whose answer breaks off."""
 
 
 class Learned(Struct, frozen=True):
@@ -58,7 +58,7 @@ class Learned(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """The plain prompt and the best that was found, on runs that were not learned from."""
+    """The plain prompt and the best one found, on held-out runs."""
 
     helper: str
     model: str
@@ -104,13 +104,14 @@ HELPERS = (Helper("gate", "fast", GATE, score_gate), Helper("planner", "main", P
 async def optimise_planner(
     session: Session, choices: Choices, calls: int, tell: Callable[[str], None]
 ) -> tuple[list[Comparison], Spent]:
-    """Look for better guidance for the gate and the planner, with so many answers for each, and keep what is better."""
+    """Look for better guidance for the gate and the planner, with at most `calls` answers each, and keep what is
+    better."""
     optimising.check_installed()
     lessons = await lessons_of(session)
     if len(lessons) < FEWEST:
         raise UsageError(
-            f"There {'is' if len(lessons) == 1 else 'are'} {len(lessons)} completed runs here to learn from, and it "
-            f"takes {FEWEST}: come back after some more."
+            f"Optimising needs {FEWEST} completed runs to learn from, and there {'is' if len(lessons) == 1 else 'are'} "
+            f"{len(lessons)} here: run it again after more runs."
         )
     models = choices.models(session.config.models)
     found, spent = [], Spent()
@@ -118,7 +119,7 @@ async def optimise_planner(
         for helper in HELPERS:
             known = [lesson for lesson in lessons if helper.name == "gate" or not lesson.atomic]
             if len(known) < FEWEST:
-                why_not = f"{len(known)} completed runs were large enough for a plan, and it takes {FEWEST}"
+                why_not = f"only {len(known)} completed runs were large enough for a plan; {FEWEST} are needed"
                 found.append(Comparison(helper.name, ports.models[helper.tier].name, 0, (), why_not=why_not))
                 continue
             found.append(await PlannerBench(helper, ports, spent, tell).compare(known, calls))
@@ -157,7 +158,7 @@ class PlannerBench:
         guidance = await asyncio.to_thread(optimising.optimise, study)
         new = guidance if guidance != self._plain else ""
         if new:
-            self._tell(f"{name}: the best of it on the {len(held)} runs")
+            self._tell(f"{name}: the best guidance on the {len(held)} runs")
         optimised = [await self._scored(new, lesson) for lesson in held] if new else plain
         return Comparison(
             name,
@@ -214,7 +215,7 @@ class PlannerBench:
 
 
 def _packed(answer: Answer) -> str:
-    """As the text that DSPy carries about."""
+    """As the text that DSPy passes around."""
     return msgspec.json.encode(answer).decode()
 
 
@@ -226,7 +227,7 @@ def _from_thread(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) 
 
 
 async def lessons_of(session: Session) -> list[Lesson]:
-    """Runs that were completed and begun with nothing but a goal, in the order of their names."""
+    """Completed runs that started from a goal alone, in order of name."""
     found = []
     for name in sorted(await session.store.runs()):
         lesson = await _lesson(session, name)
@@ -283,7 +284,7 @@ def _leaves(states: Mapping[str, State]) -> int:
 
 
 def _keep(file: Path, found: Sequence[Comparison]) -> None:
-    """What did better. What did not is forgotten, also what did in an earlier comparison."""
+    """Keep what did better. Anything else is forgotten, including an earlier comparison's winner."""
     kept = {}
     for each in found:
         if each.better:
@@ -304,7 +305,7 @@ def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:
         learned = {}
     if not learned:
         raise UsageError(
-            'prompts = "optimised" under [planning], and there are none: `bough optimise planner` looks for some.'
+            '[planning] prompts = "optimised", but there are none: `bough optimise planner` looks for some.'
         )
     return partial(_prompt, {name: with_guidance(load_prompt(name), each.guidance) for name, each in learned.items()})
 

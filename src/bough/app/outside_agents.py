@@ -14,6 +14,6 @@ others."""
 
 
 def list_outside_agents(outside: Outside) -> set[str]:
-    """The agents that a run needs which are not bough's own."""
+    """The outside agents that a run needs."""
     agents, _, _, goal = outside
     return {*agents.values(), *list_named_agents(goal)} - {OWN}

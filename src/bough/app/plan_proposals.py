@@ -1,4 +1,4 @@
-"""Plans that wait for a person's word, and what is said to them from elsewhere than where they are asked."""
+"""Plans that wait for a person's approval, and answers that come from another process."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ KINDS = ("TaskCreated", "RequirementsRead", "PlanProposed", "PlanAnswered", "Pla
 
 
 class Proposal(Struct, frozen=True):
-    """A plan that a person is asked about."""
+    """A plan that waits for a person's answer."""
 
     task: str
     plan: Plan
 
     @property
     def text(self) -> str:
-        """As TOML, to be changed."""
+        """As TOML, for editing."""
         return write_workflow(self.plan)
 
     def own(self, text: str) -> Approval:
-        """What a person made of it."""
+        """The plan as the person edited it."""
         goal = load(text, "plan.toml", inputs={}).plan.goal
         changed = goal.criteria if goal.criteria != self.plan.goal.criteria else ()
         return Approval("own", steps=goal.steps, requirements=changed)
 
 
 class Proposals:
-    """A fold over the events of `KINDS`: which plans nobody has answered yet."""
+    """A fold over the events of `KINDS`: which plans are unanswered."""
 
     def __init__(self) -> None:
         self._steps: dict[str, Step] = {}
@@ -74,13 +74,13 @@ class Proposals:
 
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> Proposal:
-    """The plan that waits for a word; of several, the one of that task."""
+    """The plan that waits for an answer; of several, that task's."""
     found = Proposals()
     for record in await journal.store.read(name, kinds=KINDS):
         found.see(record)
     waiting = [each for each in found.open if task in ("", each.task)]
     if not waiting or await journal.store.holder(name, RUN) is None:
-        raise UsageError(f"No plan of {name} waits for your word: `bough status {name}` says where it stands.")
+        raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
     return waiting[0]
 
 

@@ -1,6 +1,7 @@
-"""What a person says to a run from any process: it is posted to the journal, and whoever carries the run out hears it.
+"""A person's messages to a run, from any process: they are posted to the journal, and the process that runs it reads
+them.
 
-Nothing here needs the run to be under way. What nobody has heard yet is heard when the run is resumed.
+The run need not be live: unread messages are read when it is resumed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.tree.task_state import SETTLED
 
 LONGEST = 20_000
-"""Characters of what is said: more than that belongs into a file of the project."""
+"""Longest message in characters: more belongs in a file of the project."""
 
 
 def find_person() -> str:
@@ -27,12 +28,12 @@ def find_person() -> str:
 
 
 async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by: str = "") -> str | None:
-    """Tell the agents of a run something. Returns who carries the run out, or None when nobody does: then it is heard
-    when the run is resumed."""
+    """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
+    resumed."""
     words = _clean_words(text)
     run = await journal.run(name)
     if run.end is not None:
-        raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
+        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
     if task:
         await _check_task(journal, name, task)
     await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
@@ -44,18 +45,18 @@ async def answer_question(journal: Journal, name: str, text: str, by: str = "") 
     `resume`."""
     words = _clean_words(text)
     if (await journal.run(name)).end is not None:
-        raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
+        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
     asked = (await journal.view(name)).question
     if asked and not await find_question(journal, name):
-        raise UsageError(f"{name} is answered already: `bough resume {name}` goes on with it.")
+        raise UsageError(f"{name} is already answered: `bough resume {name}` continues it.")
     if not asked:
-        raise UsageError(f'{name} has no open question: `bough say {name} "…"` tells its agents something.')
+        raise UsageError(f'{name} has no open question: use `bough say {name} "…"` to message its agents.')
     await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person()))
     return await journal.store.holder(name, RUN)
 
 
 async def find_question(journal: Journal, name: str) -> str:
-    """What the run has asked and nobody has answered; empty when there is nothing."""
+    """The run's open question; empty: none."""
     asked = (await journal.view(name)).question
     if not asked:
         return ""
@@ -75,9 +76,9 @@ async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:
 def _clean_words(text: str) -> str:
     words = text.strip()
     if not words:
-        raise UsageError("There is nothing to say: write it in quotes after the run.")
+        raise UsageError("The message is empty: write it in quotes after the run.")
     if len(words) > LONGEST:
-        raise UsageError(f"That is {len(words):,} characters, more than {LONGEST:,}: put it into a file and name that.")
+        raise UsageError(f"That is {len(words):,} characters, more than {LONGEST:,}: put it in a file and name it.")
     return words
 
 
@@ -86,4 +87,4 @@ async def _check_task(journal: Journal, name: str, task: str) -> None:
     if found is None:
         raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
     if found.state in SETTLED and task != GOAL:
-        raise UsageError(f"{task} of {name} is over ({found.state}): nobody works on it any more.")
+        raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")

@@ -202,8 +202,8 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
     config = session.config
     if config.services and session.level.name == "landlock" and session.network.mode != "on":
         raise UsageError(
-            "[services] in bough.toml need namespaces, and there are none here "
-            f"({session.level.why_not_more}), or the machine's own loopback: give --network on."
+            "[services] in bough.toml need namespaces, which are unavailable here "
+            f"({session.level.why_not_more}), or the machine's own loopback: pass --network on."
         )
     return ProvisionedWorkspaces(
         fence_workspaces(session.workspaces, fence),
@@ -227,7 +227,7 @@ def _make_servers(session: Session, tools: Tools, hidden: list[str]) -> McpTools
 
 
 def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agents:
-    """The agents that are not bough's own, looked for before anything begins."""
+    """The outside agents, checked before anything starts."""
     _, passed, network, _ = outside
     sandboxed = session.config.sandbox
     agents = Agents(
@@ -249,8 +249,8 @@ def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agen
 
 
 def _describe_environment(session: Session, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
-    """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
-    person stood, when that is not where they stand now."""
+    """What checks depend on here besides the files of a tree. `env`: the variables that commands see; `folder`: the
+    person's folder, when it differs from the current one."""
     config, around = session.config, session.surroundings
     check = config.check
     chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
@@ -286,7 +286,7 @@ def _record_spans(watch: RunObserver, spans: Spans | None) -> Callable[[e.Record
 
 
 def _open_spans(env: Mapping[str, str]) -> Spans | None:
-    """Where a person collects traces, and has what sends them (`bough[otel]`), runs are sent there."""
+    """Send runs to the person's trace collector, where one is configured and `bough[otel]` is installed."""
     if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None
     try:

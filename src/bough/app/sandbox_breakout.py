@@ -1,4 +1,4 @@
-"""`bough doctor` tries to get out of the sandbox that runs would have here, and says what it found."""
+"""`bough doctor` tries to escape the sandbox that runs get here, and reports what it found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SECRET = "bough-doctor-canary"
 
 
 async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
-    """How many ways were tried, and those that led out, as what commands can do."""
+    """How many escapes were tried, and those that succeeded, as things that commands can do."""
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,
@@ -47,7 +47,7 @@ async def _try_escapes(
         ("write outside of the workspace", f"echo x > {mine}", lambda said: mine.read_text() != _SECRET),
         ("change modes of your files", f"chmod 666 {mine}", lambda said: mine.stat().st_mode & 0o777 != 0o600),
         ("reach services on this machine", f"exec 3<>/dev/tcp/127.0.0.1/{port}", lambda said: _was_reached(server)),
-        ("end your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
+        ("kill your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
         ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
         ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
         ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),

@@ -18,7 +18,7 @@ from bough.ports import Sandbox, Tools
 if TYPE_CHECKING:
     from bough.adapters.mcp.tools import McpTools
 
-NEEDS = "The tools of MCP servers need the protocol's library: pip install 'bough[mcp]', or take the servers out."
+NEEDS = "MCP servers need the protocol's library: pip install 'bough[mcp]', or remove the servers."
 
 
 def make_servers(
@@ -31,8 +31,8 @@ def make_servers(
     confines: bool,
     root: Path,
 ) -> McpTools:
-    """bough's tools with those of the servers, which are started where they are first needed. One that does not start
-    is left out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
+    """bough's tools with those of the servers, which start where they are first needed. One that does not start is left
+    out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
     try:
         from bough.adapters.mcp.tools import McpTools, make_served
     except ModuleNotFoundError as error:
@@ -44,7 +44,7 @@ def make_servers(
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
         own = dict(plain)
         place = shutil.which(line[0], path=own.get("PATH")) if line else None
-        if place and "/" in line[0]:  # Then the sandbox shows it, with what it was installed with.
+        if place and "/" in line[0]:  # Then the sandbox shows it, with what was installed alongside.
             own["PATH"] = f"{Path(place).parent}:{own['PATH']}"
         network = parse_network(settings.network, env) if confines else Network("on")
         return make_sandbox(mode, own, hidden=[root], network=network)

@@ -72,8 +72,8 @@ EDGES_SHOWN = 8
 
 
 def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
-    """Agents that may work at once: as many as the workers have slots, where there are workers. What they make is
-    merged by git, which could not always do that."""
+    """Agents that may work at once: as many as the workers have slots, where there are workers. git merges their work,
+    which older versions cannot do."""
     jobs = asked or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
     if jobs > 1 and (there := find_git_version()) < NEEDS:
         if asked is None:
@@ -92,7 +92,7 @@ class Session(Journal, frozen=True):
     config: settings.Config
     workspaces: GitWorkspaces
     surroundings: Surroundings
-    """What of the person's set-up comes along into checkouts."""
+    """What checkouts get from the person's set-up."""
     env: Mapping[str, str]
     client: Client
     """The HTTP client of all its runs, so that they share connections."""
@@ -113,15 +113,15 @@ class Session(Journal, frozen=True):
 
     @property
     def network(self) -> Network:
-        """What commands reach."""
+        """What commands can reach."""
 
         return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
-    # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
+    # ── running ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def as_begun(self, name: str, choices: Choices) -> Session:
-        """The session for resuming that run: commands reach what the person opened for it, unless they say
-        otherwise now."""
+        """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
+        now."""
         network = choices.network or (await self.run(name)).network
         sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
         return replace(self, config=replace(self.config, sandbox=sandboxed))
@@ -140,7 +140,7 @@ class Session(Journal, frozen=True):
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
         agents = choices.agents(self.config.builders.named())
         models = choices.models(configured, _find_substitute_model(plan.goal, agents))
-        # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
+        # The engine is loaded while the person's files are read: each takes a tenth of a second.
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
@@ -151,7 +151,7 @@ class Session(Journal, frozen=True):
         ):
             from bough.engine import run_loop
 
-            for url in endpoints.values():  # The HTTP library too, where there is somebody to ask.
+            for url in endpoints.values():  # The HTTP library too, where a model is called.
                 self.client.link(url)
             limits = choices.ledger(self.config.budget, plan.goal)
             self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
@@ -182,7 +182,7 @@ class Session(Journal, frozen=True):
         return await self.outcome(name)
 
     async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
-        """What the goal's check would say of the files as they are. No run is begun, and no model is asked."""
+        """Run the goal's check on the files as they are. No run starts, and no model is called."""
         from bough.engine.base_check import check_base
 
         rules = choices.rules(self.config.limits)
@@ -197,10 +197,10 @@ class Session(Journal, frozen=True):
         return found
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
-        """Judge the work of a run that is over once more, by its own check or another."""
+        """Judge the work of a finished run again, by its own check or another."""
 
         if not await self.store.read(name, GOAL):
-            raise UsageError(f"{name} has not begun to work: there is nothing to verify.")
+            raise UsageError(f"{name} has not started: nothing to verify.")
         async with (
             self._hold(name) as (claim, run),
             self._ports({"main": NOBODY}, choices, watch, {}, run.folder) as ports,
@@ -239,14 +239,14 @@ class Session(Journal, frozen=True):
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)
         if task.halt is not None:
-            raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
+            raise Unavailable(f"Planning failed: {task.halt.message}.")
         plan = task.plan
         several = tuple(one.text for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
         goal = replace(step, steps=plan.steps, parallel=bool(plan.steps), criteria=step.criteria or several)
         return PlannedGoal(Plan(goal), plan.estimate, refused, task.budget.spend, plan.requirements)
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
-        """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
+        """Resume a run that was stopped, halted or killed. For a finished one, return its outcome."""
         from bough.engine import run_loop
 
         run = await self.run(name)
@@ -295,8 +295,8 @@ class Session(Journal, frozen=True):
         return await self.outcome(name)
 
     async def _make_room(self, name: str) -> None:
-        """A command of the run may have filled the disk: its checkouts and temporary files go. Nothing is lost, since
-        all that counts is in trees, and what is needed is made again."""
+        """A command of the run may have filled the disk: remove its checkouts and temporary files. Nothing is lost:
+        everything that counts is in trees, and what is needed is recreated."""
         if await self.store.holder(name, RUN) is None:
             await self.workspaces.sweep(name, "")
 
@@ -308,14 +308,14 @@ class Session(Journal, frozen=True):
         choices: Choices,
         outside: Collection[str] = (),
     ) -> None:
-        """A limit of cost that could not be kept is refused before anything is spent."""
+        """Refuse a cost limit that cannot be enforced, before anything is spent."""
         if limits.cost is None or choices.allow_unpriced:
             return
 
         for agent in sorted(outside):
             raise UsageError(
-                f"What {title_of(agent)} costs is known only as far as it reports it, so a limit of ${limits.cost:g} "
-                "may not be kept: limit it with --rounds or --max-minutes, or give --allow-unpriced to count what it "
+                f"The cost of {title_of(agent)} is known only as far as it reports it, so a limit of ${limits.cost:g} "
+                "may not hold: limit it with --rounds or --max-minutes, or pass --allow-unpriced to count what it "
                 "reports."
             )
         given, prices = choices.given(), self.config.prices
@@ -325,15 +325,15 @@ class Session(Journal, frozen=True):
                 continue
             if name not in given and short not in prices and not has_price(name, endpoints.get(name), self.env):
                 raise UsageError(
-                    f"Nobody knows what {short} costs, so a limit of ${limits.cost:g} cannot be kept: write its price "
-                    f'for a million tokens into bough.toml ([prices] "{short}" = {{input = 3, output = 15}}), '
-                    "limit it with --max-tokens instead, or give --allow-unpriced."
+                    f"The price of {short} is unknown, so a limit of ${limits.cost:g} cannot be enforced: add its "
+                    f'price for a million tokens to bough.toml ([prices] "{short}" = {{input = 3, output = 15}}), '
+                    "use --max-tokens instead, or pass --allow-unpriced."
                 )
 
     def _endpoints(
         self, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, str]:
-        """Where each model is asked. A run that is resumed asks where it asked before, unless the person says else."""
+        """Where each model is called. A resumed run uses the same endpoints, unless the person chooses otherwise."""
 
         given, chosen = choices.given(), choices.base_url
         found = {}
@@ -362,7 +362,7 @@ class Session(Journal, frozen=True):
         return open_ports(self, models, choices, watch, endpoints, folder, executor, outside)
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
-        """Record the beginning of a run under a name that nobody else has taken, and return that."""
+        """Record the start of a run under an unused name, and return the name."""
 
         from bough.engine import run_loop
 
@@ -374,12 +374,12 @@ class Session(Journal, frozen=True):
                     await run_loop.begin_run(name, first, ports)
                     return name
             except (ClaimHeld, VersionConflict):
-                continue  # Somebody else took it just now.
+                continue  # Another process just took it.
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def diff(self, name: str, stat: bool = False) -> str:
-        """All that the run changed so far, finished or not."""
+        """Everything that the run has changed so far, finished or not."""
         if not await self.store.read(name, GOAL):
             return ""
         task = await self.work(name)
@@ -388,28 +388,28 @@ class Session(Journal, frozen=True):
     # ── a person's hand ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def edges(self, name: str) -> list[Edge]:
-        """What of a run's changes takes effect before anybody runs it."""
+        """Which of a run's changes take effect before anyone runs them."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
         self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
     ) -> list[FileChange]:
-        """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
-        is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `steps`: a commit
-        for each step. `with_probes`: with the probes that the work has passed, as tests."""
+        """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
+        is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
+        `with_probes`: add the probes that the work has passed as tests."""
 
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
             more = f"; and {len(found) - EDGES_SHOWN} more" if len(found) > EDGES_SHOWN else ""
             raise UsageError(
-                f"Nothing is applied yet, because some changes take effect by themselves: {listed}{more}. Look at them "
-                f"with `bough diff {name}`, then take them with `bough apply {name} --edges`."
+                f"Nothing is applied yet, because some changes take effect on their own: {listed}{more}. Review them "
+                f"with `bough diff {name}`, then apply them with `bough apply {name} --edges`."
             )
         async with self._hold(name) as (claim, run):
             if run.applied == task.tree:
-                raise UsageError(f"{name} is applied already: `bough undo {name}` takes it back out.")
+                raise UsageError(f"{name} is already applied: `bough undo {name}` reverts it.")
             tree = await self._add_probes(name, task) if with_probes else task.tree
             if commit and steps:
                 await self._require_base(name, task)
@@ -422,7 +422,7 @@ class Session(Journal, frozen=True):
         return changes
 
     async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
-        """Commit what was just brought into the person's files."""
+        """Commit what was just applied to the person's files."""
 
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
@@ -440,20 +440,20 @@ class Session(Journal, frozen=True):
             return await self.workspaces.apply(now, merged.tree)
 
     async def undo(self, name: str) -> list[FileChange]:
-        """Take what was applied back out of the person's files."""
+        """Revert what was applied to the person's files."""
 
         async with self._hold(name) as (claim, run):
             applied = run.application
             if applied is None or not applied.before:
-                raise UsageError(f"{name} is not applied: there is nothing to undo.")
+                raise UsageError(f"{name} is not applied: nothing to undo.")
             changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
             undone = e.Undone(tuple(change.path for change in changes), find_person())
             await self.store.append(claim, [undone], run.version)
         return changes
 
     async def remove(self, name: str) -> None:
-        """Remove a run with its work, which is not in the person's files unless it was applied. Files first: after a
-        crash it can be removed again."""
+        """Remove a run with its work, which is in the person's files only if it was applied. Files first: after a crash
+        it can be removed again."""
         async with self._hold(name) as (claim, _):
             await self.workspaces.forget(name)
             (self.home / f"pr-{name}.md").unlink(missing_ok=True)
@@ -469,7 +469,7 @@ class Session(Journal, frozen=True):
         return found
 
     async def tidy(self) -> bool:
-        """Remove the contents that no run needs any longer; False when a run is live, which may be writing some."""
+        """Remove contents that no run needs any longer; False when a run is live, which may be writing some."""
         for name in await self.store.runs():
             if await self.store.holder(name, RUN) is not None:
                 return False
@@ -482,13 +482,14 @@ class Session(Journal, frozen=True):
 
         task = await self.work(name)
         if not await self.workspaces.changes(task.base, task.tree):
-            raise UsageError(f"{name} changed nothing: there is nothing to make a branch of.")
+            raise UsageError(f"{name} changed nothing: nothing to put on a branch.")
         await self._require_base(name, task)
         commits = await self._build_commits(name, task, steps)
         return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits)
 
     async def _require_base(self, name: str, task: Task) -> None:
-        """What the run changed is in the last commit as the run found it: only then are its commits its changes."""
+        """The files that the run changed must be in the last commit as the run found them: only then do its commits
+        hold just its changes."""
 
         paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
         base = await self.workspaces.files(task.base, paths)
@@ -518,7 +519,7 @@ class Session(Journal, frozen=True):
         return made
 
     async def _render_message(self, name: str) -> str:
-        """What a commit of the run's work says: the goal, and the evidence as trailers."""
+        """The message of a commit of the run's work: the goal, and the evidence as trailers."""
         run, task = await self.run(name), await self.task(name)
         goal = run.plan.goal.instructions.strip()
         title = goal.splitlines()[0] if goal else name
@@ -548,7 +549,7 @@ class Session(Journal, frozen=True):
                         ruled = rule_by_person(task, allow=allow, said=say.strip(), person=find_person())
                         await self.store.append(held, [ruled], task.version)
         if not tests:
-            raise UsageError(f"No test of {name} waits for your approval: `bough status {name}` says where it stands.")
+            raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
         return tests
 
     async def _add_probes(self, name: str, task: Task) -> str:
@@ -565,19 +566,19 @@ class Session(Journal, frozen=True):
             await self.workspaces.discard(name, kept)
 
     async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
-        """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
-        at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
-        person has to `say` goes to a fresh agent, who takes that task up."""
+        """Rewind the run to a point of one of its tasks (0: before its first round or step): every task is as it was at
+        that moment. Later events stay in the journal and no longer count, except for their cost. What the person has to
+        `say` goes to a fresh agent, which takes over that task."""
 
         async with self._hold(name) as (claim, run):
             await self._take_back(name)
             records = await self.store.read(name, task)
             found = list_points(task, records)
             if not found:
-                raise UsageError(f"{task} of {name} has not begun to work: there is nothing to take back.")
+                raise UsageError(f"{task} of {name} has not started: nothing to rewind.")
             if not 0 <= to < len(found):
                 raise UsageError(
-                    f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    f"{name} can be rewound to points 0 to {len(found) - 1} of {task}, not {to}: "
                     "`bough rewind` lists them."
                 )
             moment = next(record.seq for record in records if record.version == found[to].version)
@@ -591,15 +592,15 @@ class Session(Journal, frozen=True):
         return point_of(await self.task(name, task))
 
     async def _take_back(self, name: str) -> None:
-        """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
-        The run must be held."""
+        """Apply the run's last event if it is a rewind, or the rest of one that a crash cut off. The run must be
+        held."""
 
         last = (await self.store.read(name, RUN))[-1]
         if not isinstance(last.event, e.RunReopened) or not last.event.moment:
             return
         for path, event in plan_rewind(await self.store.read(name), last):
             async with self._hold_task(name, path) as (held, now):
-                # Its files are in trees; a checkout is made again when it is needed.
+                # Its files are in trees; a checkout is recreated when it is needed.
                 await self.workspaces.discard(name, path)
                 await self.store.append(held, [event], now.version)
 
@@ -613,7 +614,7 @@ class Session(Journal, frozen=True):
 
     @asynccontextmanager
     async def _hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
-        """Keep everyone else from carrying the run out meanwhile."""
+        """Keep other processes from running it meanwhile."""
 
         run = await self.run(name)
         async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
@@ -629,7 +630,7 @@ class Session(Journal, frozen=True):
 
 @asynccontextmanager
 async def _run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """The work, begun. It does not outlive the block."""
+    """Start the work. It does not outlive the block."""
     task = asyncio.create_task(work)
     await asyncio.sleep(0)
     try:
@@ -649,8 +650,8 @@ async def open_session(
     tell: Tell = lambda ignored: None,
 ) -> AsyncIterator[Session]:
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
-    `choices`, how commands are confined holds for the whole session, and so does whether the project's settings are
-    trusted; else `ask` asks the person about those that go beyond the defaults, and `tell` says which are ignored."""
+    `choices`, the sandbox and whether the project's settings are trusted apply to the whole session; else `ask` asks
+    the person about settings that go beyond the defaults, and `tell` reports which are ignored."""
 
     here = require_folder(folder)
     env = dict(os.environ)
@@ -659,7 +660,7 @@ async def open_session(
     loaded = settings.load_config(root, env, make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
     check_home(root / ".bough")
-    # What is shared may never have been used in this folder.
+    # A shared store may never have been used in this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"
     known = [*list_secrets(env), *find_in_addresses(env), *find_in_files(root, loaded.workspace.env_file)]
     journal = open_store(root, home, create=create)
@@ -695,7 +696,7 @@ def find_relative_folder(root: Path, here: Path) -> str:
 
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
-    """What comes along into checkouts of the project, for whoever stands in that folder of it."""
+    """What checkouts of the project get from the person's set-up, as seen from that folder of it."""
 
     chosen = config.workspace
     variables: dict[str, str] = {}
@@ -713,7 +714,7 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
 
 
 def _render_step_message(name: str, step: e.ChildSettled) -> str:
-    """What the commit of a step says: what it says of itself, and its evidence as trailers."""
+    """The commit message of a step: its own summary, and its evidence as trailers."""
     said = step.result.strip() or step.why
     title = f"{step.child}: {said.splitlines()[0]}" if said else step.child
     lines = [title if len(title) <= 72 else f"{title[:71].rstrip()}…", ""]
@@ -730,7 +731,7 @@ def _render_heading(probe: Probe) -> str:
 
 
 def _find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
-    """Who is asked when no model is configured: nobody where nobody has to be, or the agent that does the work."""
+    """The model to use when none is configured: none where none is needed, or the agent that does the work."""
 
     if not needs_models(goal):
         return NOBODY

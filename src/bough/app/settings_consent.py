@@ -1,4 +1,4 @@
-"""Whether a repository's settings may go beyond the defaults: what the person said, and asking them once."""
+"""Whether a repository's settings may go beyond the defaults: the person's answers, and asking them once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from bough.adapters.consent_store import Consents
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
-"""Asks the person about wishes that they have not answered yet; None: nobody is there to answer."""
+"""Asks the person about wishes that they have not answered yet; None: no one is there to answer."""
 Tell = Callable[[Mapping[str, str]], None]
-"""Says which wishes are ignored."""
+"""Reports which wishes are ignored."""
 
 
 def make_consent(
@@ -21,7 +21,7 @@ def make_consent(
     ask: Ask = lambda folder, wishes: None,
     tell: Tell = lambda ignored: None,
 ) -> Callable[[Mapping[str, str]], Collection[str]]:
-    """For `config.load`: which of the wishes in that folder hold. With `trust` all do, from now on."""
+    """For `config.load`: which of that folder's wishes are allowed. With `trust` all are, from now on."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
         consents = Consents(env)

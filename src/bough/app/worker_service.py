@@ -1,4 +1,4 @@
-"""A worker: runs leaf tasks of runs that others hold, as many at once as it has slots."""
+"""A worker: runs leaf tasks of runs that other processes hold, as many at once as it has slots."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ NEEDED = (
     "bough.adapters.verifiers.verifier",
     "bough.adapters.workspaces.provisioning",
 )
-"""What carrying a task out loads."""
+"""What running a task loads."""
 Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -53,21 +53,21 @@ _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
 
 
 def make_worker_name(folder: Path | str) -> str:
-    """The same at every start, and another one in every folder of every machine: two workers of one name would take
+    """The same at every start, and different in every folder of every machine: two workers with one name would take
     each other's tasks."""
     place = require_folder(folder)
     return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
 
 
 class Serving:
-    """A worker while it serves. `drain` lets it end when it has finished what it has; `end` ends it at once."""
+    """A worker while it serves. `drain` ends it when its tasks are finished; `end` ends it at once."""
 
     def __init__(
         self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
     ) -> None:
         journal = find_shared_store(session.store)
         if journal is None:
-            raise UsageError("A worker needs a journal that machines share: give --store postgresql://….")
+            raise UsageError("A worker needs a shared journal: pass --store postgresql://….")
         if not _NAME.fullmatch(name):
             raise UsageError(f"`{name}` cannot be a worker's name: use letters, digits, `.`, `_` and `-`.")
         if odd := next((tag for tag in tags if not _TAG.fullmatch(tag)), None):
@@ -93,7 +93,7 @@ class Serving:
         self._ending.set()
 
     async def serve(self) -> Ended:
-        """Until it is drained, or was away for so long that others have its tasks by now."""
+        """Until it is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
         with _FolderLock(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
@@ -108,12 +108,12 @@ class Serving:
                 return "drained"  # it has nothing left to finish
             if ended == "drained":
                 await asyncio.to_thread(intake.stop)
-                with suppress(StoreError):  # then its heart stands still, which says the same
+                with suppress(StoreError):  # then its heartbeat stops, which says the same
                     await asyncio.to_thread(member.leave)
             return ended
 
     async def _start(self, intake: Intake) -> Ended | None:
-        """With a heart that beats: on a busy machine it takes longer than a lease may be."""
+        """With a heartbeat: on a busy machine, starting takes longer than a lease."""
         starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
         while not starting.done():
             if await self._beat(intake) is None:
@@ -150,8 +150,8 @@ class Serving:
             await asyncio.sleep(pause)
 
     async def _beat(self, intake: Intake) -> bool | None:
-        """Whether we are asked to drain; None: we were struck off. A server that is away is waited for, but after a
-        lease without a beat our tasks may be others'."""
+        """Whether we are asked to drain; None: we were removed. Waits for an unreachable server, but after a lease
+        without a heartbeat others may have our tasks."""
         while True:
             try:
                 return await asyncio.to_thread(self._member.beat)
@@ -162,9 +162,9 @@ class Serving:
                     return None
 
     async def _carry(self, handed: Handed, rests: Callable[[], None]) -> str:
-        """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""
+        """One task, until it rests. Errors go to the coordinator, which finds another worker."""
         name = f"{handed.run} {handed.path}"
-        self._say(f"{name}: begins")
+        self._say(f"{name}: started")
         try:
             async with self._ports(handed.run) as ports:
                 task = await carry_leaf(
@@ -173,16 +173,16 @@ class Serving:
                 rests()
                 await ports.workspaces.discard(handed.run, handed.path)
         except (ClaimHeld, ClaimLost):
-            self._say(f"{name}: another worker has it")
-            return "another worker has it"
+            self._say(f"{name}: taken by another worker")
+            return "taken by another worker"
         except asyncio.CancelledError:
-            self._say(f"{name}: called off")
+            self._say(f"{name}: cancelled")
             raise
         except BoughError as error:
             self._say(f"{name}: {error}")
             return f"{self.name}: {error}"
         said = task.halt.message if task.halt is not None else task.why
-        self._say(f"{name}: {'rests' if task.halt else task.state.value}: {said}")
+        self._say(f"{name}: {'halted' if task.halt else task.state.value}: {said}")
         return task.state.value
 
     @asynccontextmanager
@@ -200,7 +200,7 @@ class Serving:
 
 async def _check_member(member: Member) -> None:
     if not await asyncio.to_thread(member.is_member):
-        raise ClaimLost(f"The worker {member.name} was away for too long: others have its tasks by now.")
+        raise ClaimLost(f"The worker {member.name} was unresponsive for too long: others have taken over its tasks.")
 
 
 async def list_workers(store: Store) -> list[Worker]:
@@ -209,7 +209,7 @@ async def list_workers(store: Store) -> list[Worker]:
 
 
 async def drain_worker(session: Session, name: str) -> None:
-    """Ask a worker, here or elsewhere, to end when it has finished what it has."""
+    """Ask a worker, here or elsewhere, to exit when its tasks are finished."""
     if not await _require_shared_store(session.store).transact(lambda db: drain(db, name)):
         raise UsageError(f"There is no worker `{name}`: `bough workers` lists them.")
 
@@ -217,12 +217,12 @@ async def drain_worker(session: Session, name: str) -> None:
 def _require_shared_store(store: Store) -> PostgresStore:
     journal = find_shared_store(store)
     if journal is None:
-        raise UsageError("Workers are there where machines share a journal: give --store postgresql://….")
+        raise UsageError("Workers need a shared journal: pass --store postgresql://….")
     return journal
 
 
 class _FolderLock:
-    """One worker a folder: two would have the same checkouts."""
+    """One worker per folder: two would share checkouts."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "worker.lock"
@@ -234,7 +234,7 @@ class _FolderLock:
         except BlockingIOError:
             os.close(self._fd)
             raise UsageError(
-                f"Another worker is at work in {self._path.parent.parent}: give this one a folder of its own (--dir)."
+                f"Another worker is running in {self._path.parent.parent}: give this one a folder of its own (--dir)."
             ) from None
 
     def __exit__(self, *exc: object) -> None:

@@ -1,4 +1,4 @@
-"""Where a change reaches beyond the files it changes: what runs by itself, or leads elsewhere, once it is in place.
+"""Where a change reaches beyond the files it changes: what runs on its own, or leads elsewhere, once it is applied.
 
 A person who applies a run's work looks at code before they run it. These take effect before that: when a folder is
 entered, a project opened, a commit made or pushed, tests collected, or a link followed.
@@ -21,34 +21,34 @@ class Edge(Struct, frozen=True):
 
 _BY_NAME = (
     (r"\.envrc", "runs when the folder is entered"),
-    (r"(?:\.husky|\.githooks|\.git-hooks|hooks)/.*", "runs as a hook of git"),
-    (r"\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml|\.overcommit\.yml", "says what runs as a hook of git"),
-    (r"\.vscode/(?:tasks|launch|settings|extensions)\.json|.*\.code-workspace", "is obeyed by the editor"),
-    (r"\.idea/.*|\.vim/.*|\.exrc|\.nvimrc|\.nvim\.lua|\.dir-locals\.el", "is obeyed by the editor"),
-    (r"\.devcontainer/.*|\.devcontainer\.json", "says what runs in the development container"),
+    (r"(?:\.husky|\.githooks|\.git-hooks|hooks)/.*", "runs as a git hook"),
+    (r"\.pre-commit-config\.ya?ml|\.?lefthook\.ya?ml|\.overcommit\.yml", "configures git hooks"),
+    (r"\.vscode/(?:tasks|launch|settings|extensions)\.json|.*\.code-workspace", "configures the editor"),
+    (r"\.idea/.*|\.vim/.*|\.exrc|\.nvimrc|\.nvim\.lua|\.dir-locals\.el", "configures the editor"),
+    (r"\.devcontainer/.*|\.devcontainer\.json", "configures the development container"),
     (r"\.(?:github|gitea|forgejo)/(?:workflows|actions)/.*|\.gitlab-ci\.yml|\.gitlab/.*", "runs in CI"),
     (
         r"\.circleci/.*|\.travis\.yml|\.drone\.yml|Jenkinsfile|azure-pipelines\.yml|bitbucket-pipelines\.yml",
         "runs in CI",
     ),
-    (r"\.gitattributes|\.gitmodules|\.gitconfig", "is obeyed by git"),
-    (r"bough\.toml", "sets how bough works here"),
+    (r"\.gitattributes|\.gitmodules|\.gitconfig", "configures git"),
+    (r"bough\.toml", "configures bough"),
     (r"(?:site|user)customize\.py|.*\.pth", "runs whenever Python starts"),
     (
         r"\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.c?js|bunfig\.toml|pip\.conf|\.cargo/config(?:\.toml)?",
-        "steers installs",
+        "configures installs",
     ),
-    (r"\.(?:mise|tool-versions).*|mise\.toml|\.claude/.*|\.cursor/.*|\.mcp\.json", "is obeyed by tools"),
+    (r"\.(?:mise|tool-versions).*|mise\.toml|\.claude/.*|\.cursor/.*|\.mcp\.json", "configures tools"),
 )
 _NAMES = [(re.compile(pattern), why) for pattern, why in _BY_NAME]
 
 
 def find_edge(path: str, before: str, after: str, target: str) -> Edge | None:
-    """Of a file that a change leaves there: its path, its mode before (empty: it is new) and after, and for a link
-    where that leads."""
+    """For a file that a change leaves behind: its path, its mode before (empty: new) and after, and the target of a
+    link."""
     if after == LINK:
         if posixpath.isabs(target) or leads_out(path, target):
-            return Edge(path, f"is a link that leads out of the project, to {target}")
+            return Edge(path, f"is a link out of the project, to {target}")
         return None
     parts = path.split("/")
     for start in range(len(parts)):
@@ -57,9 +57,9 @@ def find_edge(path: str, before: str, after: str, target: str) -> Edge | None:
             if pattern.fullmatch(rest):
                 return Edge(path, why)
     if parts[-1] == "conftest.py" and not before:
-        return Edge(path, "runs whenever tests are collected, and is at a new place")
+        return Edge(path, "runs whenever tests are collected, and is new here")
     if after == EXECUTABLE and before != EXECUTABLE:
-        return Edge(path, "is a new program" if not before else "can be executed now")
+        return Edge(path, "is a new program" if not before else "is now executable")
     return None
 
 

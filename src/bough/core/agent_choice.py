@@ -1,4 +1,4 @@
-"""Who does the work: bough's own agent with one of its models, or an agent that the person has beside it."""
+"""Who does the work: bough's own agent with one of its models, or an outside agent of the person's."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bough.core.settings.agent_settings import OWN
 from bough.core.workflow.keys import is_for_agents
 
 DONE = 40
-"""Calls that an agent is told of which takes up a conversation."""
+"""Calls shown to an agent that resumes a conversation."""
 
 
 def choose_agent(agents: Mapping[str, str], models: Mapping[str, str], step: Step, role: Role, tier: Tier) -> str:
-    """The outside agent for an attempt; empty: bough's own. `agents`: by role, or by tier. What a step says counts
-    before what holds for all; the strong tier is for work that others are stuck with, so there it counts first."""
+    """The outside agent for an attempt; empty: bough's own. `agents`: by role, or by tier. A step's own choice
+    comes before the general one; the strong tier is for work that others are stuck on, so there it comes first."""
     if tier == "strong":
         found = agents.get("strong") or ("" if _has_stronger_model(models) else _choose_usual(agents, step, role))
     else:
@@ -34,7 +34,7 @@ def _has_stronger_model(models: Mapping[str, str]) -> bool:
 
 
 def has_stronger(agents: Mapping[str, str], models: Mapping[str, str]) -> bool:
-    """Whether somebody stronger is there for stuck work: another agent, or another model."""
+    """Whether a stronger agent or model is available for stuck work."""
     return _has_stronger_model(models) or agents.get("strong", agents.get("main")) != agents.get("main")
 
 
@@ -44,22 +44,22 @@ def list_named_agents(step: Step) -> set[str]:
 
 
 def all_outside(step: Step) -> bool:
-    """Whether every piece of work in a plan that an agent does names an outside one."""
+    """Whether every agent step of a plan names an outside agent."""
     if step.steps:
         return all(all_outside(child) for child in step.steps if is_for_agents(child))
     return step.agent not in ("", OWN)
 
 
 def render_opening(system: str, messages: Sequence[Message]) -> str:
-    """What an agent is told first: all of it, and when it takes up a conversation, what was done in that."""
+    """What an agent is told first; if it resumes a conversation, with what was done in it."""
     first, *later = messages
     told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
     done = list_calls(later, DONE)
     if done:
         listed = "\n".join(done)
         told.append(
-            "# What is done already\n\nYou have begun this, and were interrupted. The files are as they were after the "
-            f"last of these calls that finished. Do not do again what is done; go on from there.\n\n{listed}"
+            "# What is already done\n\nYou started this and were interrupted. The files are as they were after the "
+            f"last of these calls to finish. Do not repeat what is done; continue from there.\n\n{listed}"
         )
     told += [message.text.strip() for message in later if isinstance(message, Said)]
     return "\n\n".join(part for part in told if part)

@@ -25,7 +25,7 @@ class AskModel(Struct, frozen=True):
     wait: float
     """Seconds to wait first (after a transport error)."""
     last: bool
-    """The hand-over round: no tools but `done` and `note`."""
+    """The hand-over round: only `done` and `note` are available."""
 
 
 class Say(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Escalate(Struct, frozen=True):
 
 
 class Climb(Struct, frozen=True):
-    """Carry out the rung that was decided on."""
+    """Take the rung that was chosen."""
 
     decision: Decision
 
@@ -57,15 +57,15 @@ class Estimate(Struct, frozen=True):
 
 
 class MakePlan(Struct, frozen=True):
-    """Have its smaller steps planned."""
+    """Plan its smaller steps."""
 
 
 class Agree(Struct, frozen=True):
-    """Ask the person whether the proposed plan is good."""
+    """Ask the person to approve the proposed plan."""
 
 
 class Review(Struct, frozen=True):
-    """A phase is over: ask whether the steps after it still hold."""
+    """A phase has finished: ask whether the steps after it still hold."""
 
 
 class Focus(Struct, frozen=True):
@@ -77,25 +77,25 @@ class Compact(Struct, frozen=True):
 
 
 class Split(Struct, frozen=True):
-    """Smaller steps, which the agent asked for itself, carry the task from here on."""
+    """Continue with the smaller steps that the agent asked for."""
 
     steps: tuple[Step, ...]
 
 
 class RunTools(Struct, frozen=True):
-    """Run these calls; the read-only ones among them at once."""
+    """Run these calls; the read-only ones in parallel."""
 
     calls: tuple[Call, ...]
 
 
 class Recover(Struct, frozen=True):
-    """Calls were under way when the process died: restore the workspace and answer them as interrupted."""
+    """Calls were running when the process died: restore the workspace and answer them as interrupted."""
 
     calls: tuple[Call, ...]
 
 
 class RollBack(Struct, frozen=True):
-    """A repair made things worse: put the workspace back to what it was before."""
+    """A repair made things worse: restore the workspace to what it was before."""
 
     tree: str
     why: str
@@ -106,11 +106,11 @@ class RunCommand(Struct, frozen=True):
 
 
 class RecoverCommand(Struct, frozen=True):
-    """The command was under way when the process died: restore the workspace and record it as interrupted."""
+    """The command was running when the process died: restore the workspace and record it as interrupted."""
 
 
 class Summarise(Struct, frozen=True):
-    """Say in short what the task's steps came to."""
+    """Summarise the results of the task's steps."""
 
 
 class RunCheck(Struct, frozen=True):
@@ -118,25 +118,25 @@ class RunCheck(Struct, frozen=True):
 
 
 class RuleOnChanges(Struct, frozen=True):
-    """Have it decided whether original tests may change."""
+    """Get a ruling on whether original tests may change."""
 
     by: e.ChangesBy
 
 
 class ReturnFinding(Struct, frozen=True):
-    """Tell the same agent what was found beside a check that passed."""
+    """Tell the same agent what was found although the check passed."""
 
 
 class Examine(Struct, frozen=True):
-    """Have probes written from what was asked."""
+    """Get probes written from what was asked."""
 
 
 class RunProbes(Struct, frozen=True):
-    """Run the probes that count on what is there now."""
+    """Run the live probes on the current tree."""
 
 
 class Rule(Struct, frozen=True):
-    """Have a judge decide on a contested probe."""
+    """Ask a judge to rule on a contested probe."""
 
 
 class Conclude(Struct, frozen=True):
@@ -171,5 +171,5 @@ _LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, 
 
 
 def takes_long(command: Command) -> bool:
-    """Whether models, tools or checks are at work in it. A person who is asked may take all the time they want."""
+    """Whether it runs models, tools or checks. A person who is asked may take all the time they want."""
     return isinstance(command, _LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

@@ -8,6 +8,7 @@ from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
 from bough.core.budget.ledger import LAST_SHARE, Spend, find_reached_limit
 from bough.core.conversation.compaction import is_breaker_open, is_due
+from bough.core.events import ChildSettled
 from bough.core.ids import GOAL, depth
 from bough.core.ladder.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.planning.plan import Tier
@@ -67,11 +68,11 @@ def _continue_work(task: Task, now: float) -> c.Command:
         says = f"the model gave {task.round.faults} unusable answers in a row ({kind})"
         return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.models.transport_failures >= task.rules.max_transport_failures:
-        return c.Rest("unavailable", f"the model could not be reached {task.models.transport_failures} times in a row")
-    # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not over.
+        return c.Rest("unavailable", f"the model was unreachable {task.models.transport_failures} times in a row")
+    # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not finished.
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
-    # Who acts in text hands nothing over: every answer that changes something is checked at once.
+    # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
     limit = (
         find_reached_limit(spend, task.budget.limits)
         if task.in_text
@@ -86,7 +87,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
     if _is_too_long(task):
         if task.attempt is not None and task.attempt.exceeded and len(task.attempt.messages) == 1:
-            return c.Rest("unavailable", task.attempt.exceeded)  # There is nothing that could go.
+            return c.Rest("unavailable", task.attempt.exceeded)  # Nothing can be removed.
         in_vain = _find_compaction_trouble(task)
         if in_vain is None:
             return c.Compact()
@@ -96,13 +97,13 @@ def _continue_work(task: Task, now: float) -> c.Command:
             return c.Rest("unavailable", task.attempt.exceeded)
     if task.round.faulty:
         return c.Say(task.round.faulty)
-    if limit and not task.round.handing_over and not task.outside:  # Who has tools of its own is just cut off.
+    if limit and not task.round.handing_over and not task.outside:  # An agent with its own tools is simply cut off.
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.models.retry_at - now, task.models.retry_wait)), last=limit is not None)
 
 
 def _has_unheard_message(task: Task) -> bool:
-    """A person has said something that the agent has not heard, and there is a round left for it to act on that."""
+    """A person's message has not reached the agent, and a round is left for it to act on."""
     return (
         bool(task.talk.unheard)
         and task.attempt is not None
@@ -111,7 +112,7 @@ def _has_unheard_message(task: Task) -> bool:
 
 
 def _may_change_protocol(task: Task) -> bool:
-    """It gives unusable answers, and it is unknown whether its model can call tools at all."""
+    """It gives unusable answers, and whether its model can call tools at all is unknown."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or not attempt.may_change or attempt.protocol == "text":
         return False
@@ -119,9 +120,9 @@ def _may_change_protocol(task: Task) -> bool:
 
 
 def _is_too_long(task: Task) -> bool:
-    """The conversation is about to fill the model's window, or was refused for its length. A round that is under way
-    is made as it was begun, and between two compactions the model is heard: only its next answer shows what the first
-    one was worth."""
+    """The conversation is about to fill the model's window, or was refused for its length. A round in progress
+    finishes as it began, and between two compactions the model answers once: only its next answer shows what the first
+    compaction achieved."""
     attempt = task.attempt
     if attempt is not None and attempt.exceeded:
         return True
@@ -141,7 +142,7 @@ def _find_compaction_trouble(task: Task) -> Trouble | None:
 
 
 def _climb(task: Task, decision: Decision) -> c.Command:
-    """The rung that was decided on. Where it needs a model, the ledger has its say first."""
+    """Take the chosen rung. If it needs a model, check the budget first."""
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit and decision.rung in ASKING:
         return c.Rest("budget", f"the budget of {limit} is spent")
@@ -150,7 +151,7 @@ def _climb(task: Task, decision: Decision) -> c.Command:
 
 def _escalate(task: Task, trouble: Trouble) -> c.Command:
     standing = task.standing(trouble)
-    if trouble.pattern == COMPACTION:  # Nothing that the agent is told makes its conversation shorter.
+    if trouble.pattern == COMPACTION:  # No message to the agent makes its conversation shorter.
         standing = replace(standing, nudged=standing.nudged | {COMPACTION})
     return c.Escalate(escalate(standing), trouble)
 
@@ -163,7 +164,7 @@ def _build_trouble(signal: Signal) -> Trouble:
 
 
 def _check_soft_limit(task: Task) -> Signal | None:
-    """It takes long. Soft counters start again after a rung; the hard ledger never does."""
+    """It takes long. Soft counters restart after a rung; the hard budget never does."""
     subtask = depth(task.id) > 1
     limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
     if task.ladder.soft_rounds < limit:
@@ -188,17 +189,22 @@ def _decide_plan(task: Task) -> c.Command:
 
 
 def _gather(task: Task) -> c.Command:
-    """All smaller steps are over: the task stands or falls as a whole. Nothing is completed over a failing child."""
+    """All smaller steps have ended: the task succeeds or fails as a whole. A failing child prevents completion."""
     if child := find_fatal_step(task):
-        return c.Conclude(State.FAILED, f"its step {child.child} is {child.state}: {child.why}")
+        return c.Conclude(State.FAILED, f"its step {_describe_end(child)}")
     if has_succeeded(task):
         return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit:
         return c.Rest("budget", f"the budget of {limit} is spent")
     bad = list_unsuccessful(task)
-    said = "; ".join(f"{child.child} is {child.state}: {child.why}" for child in bad)
-    return _escalate(task, Trouble("children", f"its steps cannot go on: {said}"))
+    said = "; ".join(map(_describe_end, bad))
+    return _escalate(task, Trouble("children", f"its steps cannot continue: {said}"))
+
+
+def _describe_end(child: ChildSettled) -> str:
+    how = "failed" if child.state is State.FAILED else f"is {child.state}"
+    return f"{child.child} {how}: {child.why}"
 
 
 def _finish_gathering(task: Task) -> c.Command:
@@ -210,18 +216,16 @@ def _finish_gathering(task: Task) -> c.Command:
 
 
 def _judge(task: Task) -> c.Command:
-    """In `testing`: run the check on what is there now, then believe it."""
+    """In `testing`: run the check on the current tree, then follow its verdict."""
     verdict = task.acceptance.verdict
-    # An agent that stands by its work after a finding has changed nothing: the verdict on that tree is known.
+    # An agent that defends its work after a finding has changed nothing: the verdict on that tree is known.
     stands = verdict is not None and verdict.finding and task.acceptance.findings > 0 and verdict.tree == task.tree
     if verdict is None or not (task.acceptance.judged or stands):
         return c.RunCheck()
     if verdict.ruling == "passed" and _has_unheard_message(task):
         return c.Relay()
     if verdict.ruling == "passed" and _is_unchanged(task):
-        return c.Conclude(
-            State.BLOCKED, "nothing changed: no file is different, so the check that passes proves nothing"
-        )
+        return c.Conclude(State.BLOCKED, "no file changed, so the passing check proves nothing")
     if verdict.ruling == "passed":
         return examination.decide_examination(task) or c.Conclude(State.COMPLETED, verdict.reason)
     if verdict.ruling == "needs_approval":
@@ -234,15 +238,15 @@ def _judge(task: Task) -> c.Command:
 
 
 def _is_unchanged(task: Task) -> bool:
-    """A goal for agents, and not a file of theirs is different: a check that passes says nothing about it. A written
-    plan may be about nothing but looking."""
+    """A goal for agents, and no file changed: a passing check says nothing about it. A written plan may change nothing
+    on purpose."""
     attempts = bool(task.step.steps) and all(step.attempt for step in task.step.steps)
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
 
 
 def _handle_failing_probe(task: Task) -> c.Command:
-    """The check passes and a probe fails: what was asked is not there."""
+    """The check passes and a probe fails: the work does not do what was asked."""
     if task.acceptance.probe_repairs >= examination.REPAIRS:
         what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
         says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
@@ -268,13 +272,13 @@ def _repair(task: Task) -> c.Command:
     most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
-    # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
+    # The last bug hunter uses the strongest model: a failure that survived two of them is hard.
     last = repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _choose_tier(task))
 
 
 def _count_allowed_repairs(task: Task) -> int:
-    """Where fresh attempts follow, one repair is enough: what a small model does not see once it never sees."""
+    """Where fresh attempts follow, one repair is enough: what a small model misses once it keeps missing."""
     ladder = task.rules.ladder
     follows = "attempts" in ladder.rungs and ladder.attempts > 1 and task.rules.planning.max_depth > 0
     return min(1, task.rules.max_repairs) if task.in_text and follows else task.rules.max_repairs

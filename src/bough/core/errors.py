@@ -3,20 +3,20 @@
     BoughError                a sentence for the person, with the way out
     ├── UsageError            wrong usage or bad input                        exit status 2
     │   └── NotFound          no such run, task or checkpoint
-    ├── Unavailable           the model or another service is unavailable         exit status 7
+    ├── Unavailable           the model or another service is unavailable     exit status 7
     │   ├── Passing           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
     │       ├── TooLong       … for this conversation: a shorter one may be answered
-    │       └── Exhausted     … until a time that it names: the quota is used up
+    │       └── Exhausted     … until a time that it names: the quota is exhausted
     ├── WaitEnded             a person stopped the run while it waited to ask a model
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     │   ├── Unkeepable        … for what is in it: too large, too deep, no room
     │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
     ├── StoreError            the journal could not be read or written        exit status 1
-    │   ├── DiskFull          there is no room to write it
-    │   ├── ReadOnly          it may not be written                           exit status 2
+    │   ├── DiskFull          no space left to write it
+    │   ├── ReadOnly          it must not be written                          exit status 2
     │   ├── Locked            another program keeps it locked, for now
-    │   ├── VersionConflict   somebody else appended first
+    │   ├── VersionConflict   another writer appended first
     │   ├── ClaimHeld         another live worker holds this task
     │   └── ClaimLost         our claim was taken over while we were away
     └── IllegalTransition     the state table says no: a bug in bough         exit status 1
@@ -61,18 +61,18 @@ class Passing(Unavailable):
         super().__init__(message)
         self.retry_after = retry_after
         self.nobody = False
-        """Nothing listens there, or there is no such place."""
+        """Nothing listens there, or the host does not exist."""
         self.sign: Sign = ""
         self.usage: Usage | None = None
-        """What had come of the answer, which is paid for, when it broke off."""
+        """The part of the answer that arrived before it broke off, which is paid for."""
 
 
 class Refused(Unavailable):
-    """The service answered, and the answer is no: trying again cannot help."""
+    """The service refused: retrying cannot help."""
 
 
 class TooLong(Refused):
-    """The conversation does not fit into the model's window of so many tokens; 0: it does not say how many."""
+    """The conversation does not fit into the model's window of `window` tokens; 0: unknown."""
 
     def __init__(self, message: str, window: int = 0) -> None:
         super().__init__(message)
@@ -80,7 +80,7 @@ class TooLong(Refused):
 
 
 class Exhausted(Refused):
-    """The quota is used up until then, in seconds since 1970."""
+    """The quota is exhausted until then, in seconds since 1970."""
 
     def __init__(self, message: str, until: float) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class WorkspaceError(BoughError):
 
 
 class Unkeepable(WorkspaceError):
-    """What somebody put into a workspace cannot be kept. Once it is gone, work can continue."""
+    """The content of a workspace cannot be kept. Once it is gone, work can continue."""
 
 
 class SetupFailed(WorkspaceError):

@@ -2,7 +2,7 @@
 
 An event is frozen, refuses unknown fields and carries no behaviour. Names are in the past tense; an intent
 (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was
-under way can be told from what was done.
+running can be told from what was done.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
 class RunStarted(Event, frozen=True):
     plan: Plan
     base: str
-    """Tree of the person's files as they were, in bough's own repository."""
+    """Tree of the person's files at the start, in bough's own repository."""
     folder: str
-    """Where in the tree the person stood, relative to its root; the agent starts there."""
+    """The person's working folder, relative to the tree's root; the agent starts there."""
     models: dict[str, str]
     """Tier → `provider:model`."""
     limits: Limits
@@ -54,44 +54,44 @@ class RunStarted(Event, frozen=True):
     version: str
     """Of bough."""
     jobs: int = 1
-    """Agents that may work at once."""
+    """Agents that may work in parallel."""
     grows: bool = False
-    """The ledger's rounds follow the plan's leaves: no person has set them."""
+    """The round budget follows the plan's leaves: no person has set it."""
     endpoints: dict[str, str] = {}
-    """Where each model is asked, by its name: a resumed run asks there and nowhere else."""
+    """The endpoint of each model, by its name: a resumed run uses it and no other."""
     fresh: bool = False
-    """Every step is done, also one that an earlier run has done from the same beginning."""
+    """Every step runs, even one that an earlier run has done from the same start."""
     continues: str = ""
     """The finished run that it follows up on."""
     origin: str = ""
-    """The person's files as that one found them, where its work is not in them yet: this run's work includes it."""
+    """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
     inherited: Inherited = Inherited()
-    """What the goal knows of that run."""
+    """What the goal knows about that run."""
     ask_later: bool = False
-    """When it has a question and nobody is there, it waits for `bough answer` and does not give up."""
+    """If it has a question and nobody is there, it waits for `bough answer` instead of giving up."""
     network: str = ""
-    """What commands reach, when the person said so for this run; empty: as configured."""
+    """What commands can reach, if the person set it for this run; empty: as configured."""
     agents: dict[str, str] = {}
-    """Role or tier → outside agent. `main`: whoever is not named."""
+    """Role or tier → outside agent. `main`: all others."""
     agent_env: tuple[str, ...] = ()
-    """Names of variables that outside agents see, when the person said so for this run."""
+    """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
-    """What outside agents reach, when the person said so for this run."""
+    """What outside agents can reach, if the person set it for this run."""
 
 
 class RunResumed(Event, frozen=True):
     worker: str
     limits: Limits
-    """The ledger's limits from here on: a person may raise them, spend is never reset."""
+    """The budget from here on: a person may raise it, spend is never reset."""
     models: dict[str, str]
     endpoints: dict[str, str] = {}
-    """Where each model is asked, by its name."""
+    """The endpoint of each model, by its name."""
     check: str = ""
     """The command that proves the goal from here on; empty: as before."""
     accept_failing: bool | None = None
     """Whether tests that failed before the work may still fail; None: as before."""
     network: str = ""
-    """What commands reach from here on; empty: as before."""
+    """What commands can reach from here on; empty: as before."""
     agents: dict[str, str] = {}
     """Role or tier → outside agent, from here on; empty: as before."""
     agent_env: tuple[str, ...] = ()
@@ -122,9 +122,9 @@ class BaseChecked(Event, frozen=True):
     failed: int = 0
     seconds: float = 0.0
     lacking: str = ""
-    """What it lacks in order to say anything. Then the run halts."""
+    """What it lacks to say anything. Then the run halts."""
     way_out: str = ""
-    """What brings that in."""
+    """What provides it."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names: they are not in the checkout."""
     said: str = ""
@@ -132,21 +132,21 @@ class BaseChecked(Event, frozen=True):
 
 
 class ToolServersListed(Event, frozen=True):
-    """The MCP servers of the run were started, and asked what they offer."""
+    """The run's MCP servers were started and asked what they offer."""
 
     tools: dict[str, tuple[str, ...]] = {}
     """The names of the tools that agents get, by server."""
     failed: dict[str, str] = {}
-    """Why others offer nothing, by server. The run goes on without them."""
+    """Why others offer nothing, by server. The run continues without them."""
 
 
 class RunHalted(Event, frozen=True):
-    """The run rests unfinished and can be resumed."""
+    """The run is halted, unfinished, and can be resumed."""
 
     reason: Halt
     message: str
     until: float = 0.0
-    """When it can resume, where that is known: the quota of its model is used up until then."""
+    """When it can resume, if known: its model's quota is exhausted until then."""
 
 
 class RunFinished(Event, frozen=True):
@@ -155,28 +155,28 @@ class RunFinished(Event, frozen=True):
 
 
 class Judged(Event, frozen=True):
-    """A person had the work of the run verified once more, by its own check or another."""
+    """A person had the run's work verified again, by its own check or another."""
 
     verdict: Verdict
 
 
 class Applied(Event, frozen=True):
-    """The run's changes were brought into the person's tree."""
+    """The run's changes were applied to the person's tree."""
 
     tree: str
     files: tuple[str, ...]
     before: str = ""
-    """The person's files as they were before: what `bough undo` goes back to."""
+    """The person's files as they were before: what `bough undo` restores."""
     after: str = ""
     """… and as they were right after."""
     commit: str = ""
-    """The commit that was made of it in the person's repository."""
+    """The commit made for it in the person's repository."""
     by: str = ""
     """Who did it, as the system knows them."""
 
 
 class Undone(Event, frozen=True):
-    """What was applied was taken back out of the person's files."""
+    """The applied changes were undone in the person's files."""
 
     files: tuple[str, ...]
     by: str = ""
@@ -185,12 +185,12 @@ class Undone(Event, frozen=True):
 
 class RunReopened(Event, frozen=True):
     """A person rewinds the run to a moment of one of its tasks: it can be resumed again. Durable before any task is
-    taken back, so that a crash in the middle of that is made good when the run is resumed."""
+    rewound, so that resuming the run completes a rewind that a crash interrupted."""
 
     task: str
     round: int
     moment: int = 0
-    """The last record that still counts, by its `seq`. 0, in older journals: only that one task was taken back."""
+    """The last record that still counts, by its `seq`. 0, in older journals: only that one task was rewound."""
     by: str = ""
     """Who did it, as the system knows them."""
 
@@ -204,23 +204,23 @@ class StopRequested(Event, frozen=True):
 
 
 class PauseRequested(Event, frozen=True):
-    """In the control stream: a person wants the live run to rest after the current effect, until it is resumed."""
+    """In the control stream: a person wants the live run to halt after the current effect, until it is resumed."""
 
     by: str = ""
 
 
 class PersonSaid(Event, frozen=True):
-    """In the control stream: a person tells the agents something. Where the run has an open question, it is the answer.
-    Kept until it is heard, also while nobody carries the run out."""
+    """In the control stream: a person's message to the agents. If the run has an open question, it is the answer. Kept
+    until it is heard, even while the run is not running."""
 
     text: str
     by: str = ""
     task: str = ""
-    """Whose agents it is for: this task's and those below it; empty: all that are at work."""
+    """Whose agents it is for: this task's and those below it; empty: all active agents."""
 
 
 class PlanRuled(Event, frozen=True):
-    """In the control stream: what a person says to a proposed plan, from elsewhere than where they are asked."""
+    """In the control stream: a person's answer to a proposed plan, given elsewhere than where they are asked."""
 
     task: str
     says: Literal["yes", "no", "change", "own"]
@@ -228,27 +228,27 @@ class PlanRuled(Event, frozen=True):
     steps: tuple[Step, ...] = ()
     """For `own`: the steps as they wrote them …"""
     requirements: tuple[str, ...] = ()
-    """… and what the goal asks, where they changed that."""
+    """… and what the goal asks, if they changed it."""
     by: str = ""
 
 
 class CommandHeld(Event, frozen=True):
-    """In the control stream: a command that the person wants to see first waits for their word. It waits no longer than
-    the process that asks: what is left open when a run is resumed is asked again with the next such command."""
+    """In the control stream: a command that the person wants to see first waits for approval. It waits no longer than
+    the process that asks: what is open when a run is resumed is asked again with the next such command."""
 
     id: str
     line: str
 
 
 class CommandRuled(Event, frozen=True):
-    """In the control stream: what came of it, whoever said so: the person, here or elsewhere, or nobody in time."""
+    """In the control stream: the outcome, whether the person decided, here or elsewhere, or nobody did in time."""
 
     id: str
     allow: bool
     say: str = ""
-    """What the model hears with a no."""
+    """What the model is told with a no."""
     by: str = ""
-    """Empty: nobody said anything."""
+    """Empty: nobody answered."""
 
 
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -264,15 +264,15 @@ class TaskCreated(Event, frozen=True):
     means: Means = Means()
     inherited: Inherited = Inherited()
     grows: bool = False
-    """Its grant may still be raised: it rests before its hand-over round."""
+    """Its grant may still be raised: it halts before its hand-over round."""
     key: str = ""
-    """Names all that the step's outcome hangs on. A later run with the same key need not do it again."""
+    """Identifies everything the step's outcome depends on. A later run with the same key can reuse it."""
     subject: Subject | None = None
-    """For a critic: what it is to judge."""
+    """For a critic: what it judges."""
     merge: Merge | None = None
-    """For a task that brings a step's work onto a head which has moved on: the two, and where it starts."""
+    """For a task that merges a step's work onto a head that has moved on: both sides, and where it starts."""
     heard: int = 0
-    """The last that people had said by then, by its `seq`: the task above has heard it and passes it on."""
+    """The last message from people by then, by its `seq`: the task above has heard it and passes it on."""
     worker: str = ""
     """The worker that runs it, where tasks are dispatched to workers."""
 
@@ -294,9 +294,9 @@ class AttemptStarted(Event, frozen=True):
     system: str
     brief: str
     protocol: AnswerProtocol = "tools"
-    """How the agent acts: by native tool calls, by blocks in its text, or with tools of its own."""
+    """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """Nothing is known of how well its model calls tools: the ladder may take the other protocol."""
+    """How well its model calls tools is unknown: the ladder may switch to the other protocol."""
     agent: str = ""
     """The outside agent that it is, as the person names it; empty: bough's own."""
 
@@ -305,21 +305,21 @@ class RoundStarted(Event, frozen=True):
     """A model call is about to be made."""
 
     last: bool = False
-    """The hand-over round: no tools but `done` and `note`."""
+    """The hand-over round: only `done` and `note` are available."""
 
 
 class ModelFailed(Event, frozen=True):
-    """A transport error; the call is made again after `wait` seconds (0: not again)."""
+    """A transport error; the call is retried after `wait` seconds (0: not retried)."""
 
     message: str
     wait: float
     seconds: float = 0.0
     usage: Usage = Usage()
-    """What had come of an answer that broke off."""
+    """Of the part of the answer that arrived before it broke off."""
     too_long: bool = False
-    """The model refused the conversation for its length: it is made shorter, and asked about again."""
+    """The model refused the conversation for its length: it is shortened and sent again."""
     window: int = 0
-    """Tokens that the model can be shown at once, as its refusal says; 0: it does not."""
+    """Tokens that fit into the model's window, as its refusal says; 0: unknown."""
 
 
 class ModelAnswered(Event, frozen=True):
@@ -332,22 +332,22 @@ class ModelAnswered(Event, frozen=True):
     model: str = ""
     extra: str = ""
     window: int = 0
-    """Tokens that the model can be shown at once; 0: not known."""
+    """Tokens that fit into the model's window; 0: unknown."""
 
 
 class MessageAdded(Event, frozen=True):
     """bough says something to the agent between rounds: a nudge, the hand-over."""
 
     why: str
-    """The prompt template it was made of."""
+    """The prompt template it was made from."""
     text: str
 
 
 class MessageReceived(Event, frozen=True):
-    """What a person said has reached the task. Its agent hears it before the next round, a later one from the start."""
+    """A person's message has reached the task. Its agent gets it before the next round, a later one from the start."""
 
     said: int
-    """The `seq` of what was said."""
+    """The `seq` of the message."""
     text: str
     by: str = ""
 
@@ -363,7 +363,7 @@ class ToolFinished(Event, frozen=True):
     output: str
     """What the model sees."""
     blob: str = ""
-    """The whole output in the blob store, when the model does not see all of it."""
+    """The whole output in the blob store, if the model does not see all of it."""
     tree: str = ""
     """Tree of the workspace after a writing call."""
     seconds: float = 0.0
@@ -371,20 +371,20 @@ class ToolFinished(Event, frozen=True):
     """The call itself was unusable: unknown tool, malformed or wrong arguments."""
     interrupted: bool = False
     passed: int | None = None
-    """Tests that passed in it, when it was a run of tests that can be read."""
+    """Tests that passed in it, if it was a readable test run."""
     image: str = ""
-    """The media type, when the blob is an image that the model is shown."""
+    """The media type, if the blob is an image that the model sees."""
 
 
 class NoteKept(Event, frozen=True):
-    """A decision or dead end that later attempts are shown."""
+    """A decision or dead end that later attempts see."""
 
     kind: Literal["decision", "dead_end"]
     text: str
 
 
 class SignalRaised(Event, frozen=True):
-    """The stuck detector found that the work does not move."""
+    """The stuck detector found that the work is stuck."""
 
     signal: Signal
 
@@ -410,15 +410,15 @@ class HelperAnswered(Event, frozen=True):
 
 
 class HelperFailed(Event, frozen=True):
-    """It could not be asked; what it was asked for is done without it, or later."""
+    """The call failed; its purpose is met without it, or later."""
 
     helper: str
     message: str
     seconds: float = 0.0
     usage: Usage = Usage()
-    """What had come of an answer that broke off."""
+    """Of the part of the answer that arrived before it broke off."""
     wait: float = 0.0
-    """Seconds until it is asked again; 0: it is not."""
+    """Seconds until the retry; 0: none."""
 
 
 class ContextPruned(Event, frozen=True):
@@ -431,11 +431,11 @@ class ContextPruned(Event, frozen=True):
 
 
 class Estimated(Event, frozen=True):
-    """The complexity gate's answer: made once, and handed on."""
+    """The complexity gate's answer: made once, and passed on."""
 
     atomic: bool
     steps: int
-    """About how many."""
+    """Approximate."""
     phases: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     reason: str = ""
@@ -451,7 +451,7 @@ class RequirementsRead(Event, frozen=True):
 
 
 class PlanProposed(Event, frozen=True):
-    """The planner's plan. It holds once it is `Planned`: a person may be asked first."""
+    """The planner's plan. It takes effect once it is `Planned`: a person may be asked first."""
 
     steps: tuple[Step, ...]
     conventions: tuple[str, ...] = ()
@@ -459,7 +459,7 @@ class PlanProposed(Event, frozen=True):
 
 
 class CompactionStarted(Event, frozen=True):
-    """The conversation is about to fill the model's window: it is made smaller."""
+    """The conversation is about to fill the model's window: it is compacted."""
 
     used: int
     """Tokens of it: what the provider counted in the last round, and an estimate of what came since."""
@@ -467,10 +467,10 @@ class CompactionStarted(Event, frozen=True):
 
 
 class Compacted(Event, frozen=True):
-    """The older part of the conversation became a summary; the brief and what is newer stayed as they were."""
+    """A summary replaced the older part of the conversation; the brief and the newer part stayed as they were."""
 
     summary: str
-    """What the agent is told in place of it, pinned facts included."""
+    """What the agent sees instead, including pinned facts."""
     at: int
     """The first message that was kept, counted from the brief as 0."""
     before: int
@@ -480,49 +480,49 @@ class Compacted(Event, frozen=True):
 
 
 class SplitProposed(Event, frozen=True):
-    """The agent asked for smaller steps in place of the task; they were weighed and found good."""
+    """The agent asked for smaller steps in place of the task; they were validated."""
 
     steps: tuple[Step, ...]
 
 
 class PlanAnswered(Event, frozen=True):
-    """What the person says to it: take it, do it as one leaf, make another one, or run their own steps."""
+    """The person's answer: accept it, do it as one leaf, make another one, or run their own steps."""
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
-    """What they want to be different."""
+    """What they want changed."""
     by: str = ""
 
 
 class PlanChanged(Event, frozen=True):
-    """A phase is over, and the steps after it were looked at again."""
+    """A phase has finished, and the steps after it were reviewed."""
 
     steps: tuple[Step, ...]
-    """Those that have not begun, as they are from here on."""
+    """The remaining steps, as they are from here on."""
     said: tuple[str, ...] = ()
-    """Each change with its reason; nothing: the plan holds."""
+    """Each change with its reason; empty: the plan holds."""
 
 
 class Granted(Event, frozen=True):
-    """The ledger follows the plan's leaves, before any of them begins."""
+    """The budget is set to fit the plan's leaves, before any of them begins."""
 
     limits: Limits
 
 
 class Planned(Event, frozen=True):
-    """The task gets smaller steps. Those that are completed stay; `dropped` ones no longer run."""
+    """The task gets smaller steps. Completed ones stay; `dropped` ones no longer run."""
 
     steps: tuple[Step, ...]
     why: str
     dropped: tuple[str, ...] = ()
     join: Join = "all"
-    """`any`: they are attempts at the same thing, and the first that is proven carries the task."""
+    """`any`: they are attempts at the same thing, and the first that is proven completes the task."""
     conventions: tuple[str, ...] = ()
     """What holds for every step."""
 
 
 class PlanRefused(Event, frozen=True):
-    """A model's plan was not good enough. It may mend it once; after that (`final`) the next rung is taken."""
+    """A model's plan was rejected. The model may repair it once; after that (`final`) the next rung is taken."""
 
     helper: str
     problems: tuple[str, ...]
@@ -542,13 +542,13 @@ class QuestionAsked(Event, frozen=True):
 
 
 class PersonAnswered(Event, frozen=True):
-    """The person was asked; an empty text means that nobody answered."""
+    """The person was asked; an empty text means no answer."""
 
     question: str
     text: str
     by: str = ""
     said: int = 0
-    """The `seq` of the `PersonSaid` that is the answer, when it came from elsewhere."""
+    """The `seq` of the `PersonSaid` that is the answer, if it came from elsewhere."""
 
 
 class DoneClaimed(Event, frozen=True):
@@ -558,37 +558,37 @@ class DoneClaimed(Event, frozen=True):
 
 
 class Disputed(Event, frozen=True):
-    """The agent says that a test is wrong, and why. It proves nothing; whoever decides about the test is shown it."""
+    """The agent says that a test is wrong, and why. It proves nothing; the judge or person who decides sees it."""
 
     test: str
     evidence: str
 
 
 class ChangesRuled(Event, frozen=True):
-    """Somebody decided whether original tests may change."""
+    """A ruling on whether original tests may change."""
 
     by: ChangesBy
     """`earlier`: all of it was allowed before, elsewhere in the run."""
     tree: str
-    """The work that it is about."""
+    """The work it is about."""
     allowed: tuple[AllowedChange, ...] = ()
     denied: tuple[str, ...] = ()
     """Tests that the person does not allow to change."""
     why: str = ""
     verdict: Verdict | None = None
-    """The verdict on the work from here on, when nothing else is pending."""
+    """The verdict on the work from here on, if nothing else is pending."""
     person: str = ""
     """Who that is, as the system knows them."""
 
 
 class FindingReturned(Event, frozen=True):
-    """What was found beside a check that passed goes back to the same agent, which may answer. It is no repair."""
+    """A finding despite a passing check goes back to the same agent, which may answer. It is not a repair."""
 
     text: str
 
 
 class CommandStarted(Event, frozen=True):
-    """The command of a step that is one is about to run."""
+    """The command that is the whole step is about to run."""
 
     command: str
 
@@ -600,27 +600,27 @@ class CommandFinished(Event, frozen=True):
     exit_status: int | None = None
     """None when it was killed or interrupted."""
     blob: str = ""
-    """The whole output in the blob store, when it was longer."""
+    """The whole output in the blob store, if it was longer."""
     tree: str = ""
     """Tree of the workspace after it."""
     seconds: float = 0.0
     killed: str = ""
     """Why it was killed, as a phrase."""
     interrupted: bool = False
-    """bough itself ended while it ran. It is not repeated unless the plan or a person says so."""
+    """bough itself stopped while it ran. It does not run again unless the plan or a person says so."""
 
 
 class Reviewed(Event, frozen=True):
-    """A critic is done. Only a review without problems and without findings approves of the work."""
+    """A critic is done. Only a review without problems and findings approves the work."""
 
     findings: tuple[Finding, ...] = ()
     """What has to change, the most severe first."""
     problems: tuple[str, ...] = ()
-    """Why there is no review, when the critic gave none that could be read."""
+    """Why there is no review, if the critic gave no readable one."""
 
 
 class Summarized(Event, frozen=True):
-    """What the steps of a task came to, for those above it."""
+    """The results of a task's steps, for the tasks above it."""
 
     text: str
     by: Literal["model", "rule"]
@@ -643,7 +643,7 @@ class CheckFinished(Event, frozen=True):
 
 
 class Examined(Event, frozen=True):
-    """Somebody who has not seen the work being done has said how it can be refuted."""
+    """An examiner that did not see the work being done has said how it could be refuted."""
 
     by: str
     """The prompt template that was asked: `examiner`, `reviewer`."""
@@ -651,7 +651,7 @@ class Examined(Event, frozen=True):
     notes: tuple[str, ...] = ()
     """What no probe can show."""
     left_out: tuple[str, ...] = ()
-    """Probes that nothing demands: they are not run."""
+    """Probes that nothing demands: they do not run."""
 
 
 class ExaminationSkipped(Event, frozen=True):
@@ -674,7 +674,7 @@ class ProbesFinished(Event, frozen=True):
 
 
 class ProbeContested(Event, frozen=True):
-    """Who was to make a probe pass says that nobody asked for what it asserts."""
+    """The agent that should make a probe pass says that nobody asked for what it asserts."""
 
     probe: str
     reason: str
@@ -699,12 +699,12 @@ class ChildStarted(Event, frozen=True):
 
     step: str
     task: str
-    """The last segment of its path: the step's name, with `@2` and so on when it runs again."""
+    """The last segment of its path: the step's name, with `@2` and so on if it runs again."""
     grant: Limits
 
 
 class ChildHeld(Event, frozen=True):
-    """A step that is ready does not begin yet: a running one changes the same files."""
+    """A ready step does not begin yet: a running one changes the same files."""
 
     step: str
     other: str
@@ -714,68 +714,68 @@ class ChildHeld(Event, frozen=True):
 
 class ChildMerged(Event, frozen=True):
     """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts
-    or a failing check it is not taken over like that: a task below the step's has to make both hold."""
+    or a failing check it does not land like that: a task below the step's has to make both work."""
 
     child: str
     """The step's name."""
     tree: str
     conflicts: tuple[str, ...] = ()
     verdict: Verdict | None = None
-    """Of the step's check at the merged tree; None when conflicts left nothing to check."""
+    """Of the step's check at the merged tree; None if conflicts left nothing to check."""
     both: tuple[str, ...] = ()
-    """Texts to which both sides only added at the same place: they have both additions, and no model was asked."""
+    """Files to which both sides only added at the same place: both additions were kept, and no model was asked."""
     remade: tuple[str, ...] = ()
-    """Lock files that were made again by their own program."""
+    """Lock files that were regenerated by their own program."""
     ahead: bool = False
-    """It was checked before its turn, on what the head was going to be."""
+    """It was checked ahead of its turn, on the expected head."""
 
 
 class ChildSettled(Event, frozen=True):
-    """A smaller step came to its end, and its work was taken over."""
+    """A smaller step ended, and its work was merged if it succeeded."""
 
     child: str
     """The step's name."""
     state: State
     why: str
     tree: str
-    """What the task's workspace holds from here on: with the child's work when it is completed, else what it was."""
+    """What the task's workspace holds from here on: with the child's work if it is completed, otherwise unchanged."""
     spend: Spend
     """Of the child and all below it."""
     result: str = ""
-    """What it says of itself: its summary."""
+    """Its own summary."""
     files: tuple[str, ...] = ()
     """What it changed."""
     dead_ends: tuple[str, ...] = ()
     errors: bool = False
-    """It left a failing check; of a critic: it found something severe."""
+    """It left a failing check; for a critic: it found something severe."""
     verdict: str = ""
-    """What its check said, in a sentence."""
+    """What its check said, in one sentence."""
     decisions: tuple[str, ...] = ()
-    """What it noted, when it shares its parent's context."""
+    """What it noted, if it shares its parent's context."""
     shared: bool = False
     """It works in its parent's context: its notes are the parent's too."""
     do: Literal["", "break", "continue"] = ""
-    """What it asks of the nearest step around that repeats."""
+    """What it asks of the nearest enclosing step that repeats."""
     task: str = ""
-    """The last segment of its path; empty when it was never begun."""
+    """The last segment of its path; empty if it never began."""
     key: str = ""
-    """Names all that its outcome hung on, when a later run may take it over."""
+    """Identifies everything its outcome depended on, if a later run may reuse it."""
     source: str = ""
-    """The run and the task that it was taken over from, instead of being done again."""
+    """The run and the task that it was reused from, instead of running again."""
     allowed: tuple[AllowedChange, ...] = ()
-    """Original tests that may change: that was decided for it."""
+    """Original tests that may change, as decided for it."""
     cases: str = ""
     """Every test of its last verdict with its outcome, in the blob store."""
     probes: tuple[Probe, ...] = ()
-    """That it passed, and that run once more on the whole."""
+    """Those it passed, which run again on the whole."""
     refuting: tuple[Probe, ...] = ()
-    """Of a critic: those that fail. Of a step that did not get there: those that it has to pass."""
+    """For a critic: those that fail. For a step that did not succeed: those it has to pass."""
     not_asked: tuple[str, ...] = ()
     """Probes of other steps that a judge dropped while its work was merged, by name."""
 
 
 class ChildrenReopened(Event, frozen=True):
-    """Steps that did not end well are taken up again, by a stronger model."""
+    """Failed steps are reopened, with a stronger model."""
 
     children: tuple[str, ...]
     why: str
@@ -789,7 +789,7 @@ class PassEnded(Event, frozen=True):
 
 
 class TransitionTaken(Event, frozen=True):
-    """A state is over, and another one follows."""
+    """A state has finished, and another one follows."""
 
     state: str
     to: str
@@ -807,9 +807,9 @@ class TaskHalted(Event, frozen=True):
     reason: Halt
     message: str
     seconds: float = 0.0
-    """In an effect that was cut off because the time was up."""
+    """Spent in an effect that was cut off because time ran out."""
     until: float = 0.0
-    """When it can resume, where that is known."""
+    """When it can resume, if known."""
 
 
 class TaskResumed(Event, frozen=True):
@@ -824,13 +824,13 @@ class TaskResumed(Event, frozen=True):
 
 
 class TaskRewound(Event, frozen=True):
-    """Everything after `version` is as if it had not happened, but for what it cost."""
+    """Everything after `version` is as if it had not happened, except for its cost."""
 
     version: int
     """0: it has not begun."""
     tree: str
     children: dict[str, Spend] = {}
-    """What its smaller steps had spent by then, where it had not been charged for that yet; by path segment."""
+    """What its smaller steps had spent by then and it had not been charged for yet; by path segment."""
 
 
 AnyEvent = (
@@ -928,7 +928,7 @@ class Record(Struct, frozen=True):
 
 
 FORMAT = 1
-"""Version of the journal's format. A change that old journals do not decode under needs an upcaster and a golden
+"""Version of the journal's format. A change under which old journals do not decode needs an upcaster and a golden
 journal, never a branch in the fold."""
 
 encode = msgspec.json.Encoder().encode
@@ -938,8 +938,8 @@ _KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in get_args(An
 
 @cache
 def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
-    """Reads events of one kind, and raises `msgspec.ValidationError` for anything else. One for all kinds at once takes
-    10 ms to make, which is more than most commands do besides."""
+    """Reads events of one kind, and raises `msgspec.ValidationError` for anything else. One for all kinds takes
+    10 ms to build, more than the rest of most commands."""
     if kind not in _KINDS:
-        raise msgspec.ValidationError(f"there is no event `{kind}`")
+        raise msgspec.ValidationError(f"unknown event `{kind}`")
     return msgspec.json.Decoder(_KINDS[kind]).decode

@@ -1,4 +1,4 @@
-"""Names that people can say, and paths that name tasks."""
+"""Pronounceable names, and paths that name tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUN = ""
 """The stream of a run itself: how it started, stopped and ended."""
 
 CONTROL = "@control"
-"""The stream of what people ask of a run and say to it. Anyone may append; only the run's holder reads and obeys."""
+"""The stream of people's requests and messages to a run. Anyone may append; only the run's holder reads and obeys."""
 
 _COLOURS = """
     amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost
@@ -29,7 +29,7 @@ _ANIMALS = """
 
 
 def make_run_name(number: int) -> str:
-    """A short sayable name for any number: `run_name(randbits)` gives things like `amber-heron`.
+    """A short pronounceable name for any number: `make_run_name(randbits)` gives names like `amber-heron`.
 
     Past the first few thousand a digit group is added, so every number has a name and no two below
     `len(colours) * len(animals)` share one.
@@ -50,11 +50,11 @@ def slug(text: str, limit: int = 40) -> str:
 
 
 LIFE = "~"
-"""Between the name of a worker of many machines and what tells its lives apart."""
+"""Separates a worker's name from the id of its process."""
 
 
 def worker_name(worker: str) -> str:
-    """What people call the holder of a claim, when it is a worker that leaf tasks are dispatched to; else empty."""
+    """The name of a claim's holder, if it is a worker that leaf tasks are dispatched to; otherwise empty."""
     name, mark, _ = worker.partition(LIFE)
     return name if mark else ""
 

@@ -19,7 +19,7 @@ class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     arguments: str
     extra: str = ""
-    """Provider fields of the call that have to be sent back as they came, as a JSON object."""
+    """Provider fields of the call that must be sent back unchanged, as a JSON object."""
 
 
 class Said(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
@@ -34,7 +34,7 @@ class Replied(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     text: str
     calls: tuple[Call, ...] = ()
     extra: str = ""
-    """Provider fields of the message that have to be sent back as they came (signed reasoning …), as a JSON object."""
+    """Provider fields of the message that must be sent back unchanged (signed reasoning …), as a JSON object."""
 
 
 class Picture(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +47,7 @@ class Picture(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Result(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="result"):
-    """What came of one tool call."""
+    """The result of one tool call."""
 
     call: str
     text: str
@@ -72,7 +72,7 @@ class ToolSpec(Struct, frozen=True):
 
 
 class Prompt(Struct, frozen=True):
-    """Everything one model call is made of."""
+    """Everything that goes into one model call."""
 
     key: str
     """Names the call within its run (`task#attempt#round`), so that a recording can be replayed by it."""
@@ -80,7 +80,7 @@ class Prompt(Struct, frozen=True):
     messages: PersistentList[Message]
     tools: tuple[ToolSpec, ...]
     schema: ToolSpec | None = None
-    """The answer is to be one JSON object like this tool's arguments, in the text."""
+    """The answer must be one JSON object like this tool's arguments, in the text."""
     temperature: float | None = None
     """None: the model's own."""
     pictures: dict[str, bytes] = {}
@@ -95,7 +95,7 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     cache_read: int = 0
     cache_write: int = 0
     estimated: bool = False
-    """By us, because the provider does not say."""
+    """By bough, because the provider does not report it."""
 
 
 Stop = Literal["end", "calls", "length", "refusal"]
@@ -109,6 +109,6 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     stop: Stop = "end"
     usage: Usage = Usage()
     cost: float | None = None
-    """US dollars, or None when the model's price is not known."""
+    """US dollars, or None if the model's price is unknown."""
     model: str = ""
     extra: str = ""

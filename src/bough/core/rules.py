@@ -20,16 +20,16 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     breaker: Annotated[int, Meta(ge=1)] = 3
     """Compactions in a row that do not help before the attempt is stopped."""
     summarizer: Literal["llm", "truncate"] = "llm"
-    """Who writes the summary: the fast model, or nobody (the conversation is cut down by plain rules)."""
+    """What writes the summary: the fast model, or none (plain rules truncate the conversation)."""
 
 
 class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     allow_test_changes: tuple[str, ...] | bool = False
-    """Existing tests that may expect something else after the work, without asking anybody: patterns of their
-    names or files, or all."""
+    """Existing tests that may expect something else after the work, without asking: patterns of their names or files,
+    or all."""
 
     def allows(self, *names: str) -> bool:
-        """Whether one of the names of a test fits."""
+        """Whether a pattern matches one of a test's names."""
         if isinstance(self.allow_test_changes, bool):
             return self.allow_test_changes
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
@@ -37,12 +37,12 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 class AcceptanceRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     examine: Literal["auto", "always", "never"] = "auto"
-    """Whether finished work is examined against what was asked, by somebody who has not seen it being made. `auto`
-    leaves it out where the person's own check failed before the work and covers the goal, and for trivial changes."""
+    """Whether finished work is examined against what was asked, by a model that did not see it being made. `auto`
+    skips this where the person's own check failed before the work and covers the goal, and for trivial changes."""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.25
-    """Of a task's rounds (and tokens and money, where they are limited) that may go into that."""
+    """Share of a task's rounds (and tokens and money, if limited) that examination may use."""
     trivial: Annotated[int, Meta(ge=0)] = 20
-    """Changed lines outside of tests up to which work on one requirement is not worth examining."""
+    """Changed lines outside tests up to which work on one requirement is not worth examining."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -58,7 +58,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     model_timeout: float = 600.0
     """Seconds without a byte from a model whose answer has begun before the call counts as a transport error."""
     model_longest: float = 3600.0
-    """Seconds that one call may take in all. A slow model may use them up before its first byte."""
+    """Seconds that one call may take in total. A slow model may need them all before its first byte."""
     bash_timeout: float = 120.0
     bash_longest: float = 600.0
     """The most a model may ask for with `bash`'s own timeout argument."""
@@ -74,13 +74,13 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     notes: int = 40
     """Notes a task may keep; the oldest go first."""
     stuck: StuckRules = StuckRules()
-    """When work counts as not moving."""
+    """When work counts as stuck."""
     ladder: LadderRules = LadderRules()
     """What is done then, and how often."""
     planning: PlanningRules = PlanningRules()
     """How a goal becomes a tree."""
     acceptance: AcceptanceRules = AcceptanceRules()
-    """How finished work is held against what was asked."""
+    """How finished work is examined against what was asked."""
     compaction: CompactionRules = CompactionRules()
     """How a conversation is kept within the model's window."""
     checks: CheckRules = CheckRules()

@@ -16,13 +16,13 @@ _PLACE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 
 
 class OAuth(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Client credentials for a server that is reached over HTTP."""
+    """Client credentials for a server reached over HTTP."""
 
     client_id: str
     secret_env: str
-    """The variable that has the secret."""
+    """The variable that holds the secret."""
     issuer: str
-    """The authorization server that they belong to: they are sent to no other."""
+    """The authorization server they belong to: they are sent to no other."""
     scope: str | None = None
 
 
@@ -35,9 +35,9 @@ class ToolServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     env: dict[str, str] = field(default_factory=dict)
     """Its variables. `${NAME}` is a variable of yours, here and in `command`, `args`, `url` and `headers`."""
     network: str = "off"
-    """What a command reaches: off, loopback, registries, allow:HOST,… or on."""
+    """What a command can reach: off, loopback, registries, allow:HOST,… or on."""
     url: str | None = None
-    """Of a server that speaks streamable HTTP. bough itself asks it, from outside the sandbox."""
+    """Address of a server that speaks streamable HTTP. bough itself calls it, from outside the sandbox."""
     headers: dict[str, str] = field(default_factory=dict)
     oauth: OAuth | None = None
     tools: tuple[str, ...] = ()
@@ -54,12 +54,12 @@ def argv(server: ToolServer, env: Mapping[str, str]) -> list[str]:
 
 
 def placed(text: str, env: Mapping[str, str]) -> str:
-    """With `${NAME}` and `${NAME:-default}` put in."""
+    """With `${NAME}` and `${NAME:-default}` substituted."""
     return _PLACE.sub(lambda found: env.get(found[1]) or found[2] or "", text)
 
 
 def described(server: Mapping[str, Any]) -> str:
-    """All of it in a line: who allows that has seen what is started, or asked, and what it is given."""
+    """All of it in one line: a person who allows it has seen what is started or called, and with what."""
     rest = {key: value for key, value in server.items() if key not in ("command", "args", "url", "type") and value}
     words = [str(server.get("command", "")), *map(str, server.get("args", ()))]
     what = str(server["url"]) if server.get("url") else " ".join(word for word in words if word)
@@ -67,10 +67,10 @@ def described(server: Mapping[str, Any]) -> str:
 
 
 def read(text: str) -> dict[str, dict[str, Any]]:
-    """The servers of a `.mcp.json`, as settings. What bough has no use for, or cannot speak to, is left out."""
+    """The servers of a `.mcp.json`, as settings. What bough cannot use or talk to is left out."""
     try:
         servers = json.loads(text).get("mcpServers")
-    except (ValueError, AttributeError, RecursionError):  # Somebody else's file: its own tools will complain.
+    except (ValueError, AttributeError, RecursionError):  # Not bough's file: its own tools will complain.
         return {}
     found: dict[str, dict[str, Any]] = {}
     for name, server in servers.items() if isinstance(servers, dict) else ():

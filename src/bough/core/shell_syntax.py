@@ -1,7 +1,7 @@
 """The one reader of command lines: which programs a line runs, through wrappers and scripts, and where arguments go.
 
-This is no shell: what it does not follow (substitutions, here-documents, unbalanced quotes) makes the whole line
-opaque, and then nothing is recognised in it and nothing is added to it.
+This is not a shell: what it does not parse (substitutions, here-documents, unbalanced quotes) makes the whole line
+opaque: nothing is recognised in it and nothing is added to it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Word(NamedTuple):
     end: int
     """Its place in the line."""
     live: bool = False
-    """It holds something that a shell would replace: a variable, a pattern, a home folder."""
+    """It contains something a shell would expand: a variable, a pattern, a home folder."""
 
 
 Part = tuple[Word, ...]
@@ -95,12 +95,12 @@ def _strip_assignments(words: list[Word]) -> Part:
 
 
 def _is_env(words: list[Word]) -> bool:
-    """`env A=1 …` is no more than another way to set variables."""
+    """`env A=1 …` is just another way to set variables."""
     return len(words) == 2 and words[0].text == "env" and bool(_ASSIGNMENT.match(words[1].text))
 
 
 def _read_word(line: str, start: int) -> Word | None:
-    """The word that begins at `start`; None when it holds something that is not followed here."""
+    """The word that begins at `start`; None if it contains something that is not parsed here."""
     text: list[str] = []
     at, live = start, line[start] == "~"
     while at < len(line):
@@ -117,7 +117,7 @@ def _read_word(line: str, start: int) -> Word | None:
             text.append(inner[0])
             at = inner[1]
         else:
-            # A backslash takes the meaning from the next character, and has none of its own at the end of a line.
+            # A backslash escapes the next character; at the end of a line it escapes nothing.
             live |= char in _LIVE or (char == "\\" and line[at + 1 : at + 2] in ("", "\n"))
             at += char == "\\"
             text.append(line[at : at + 1])
@@ -126,7 +126,7 @@ def _read_word(line: str, start: int) -> Word | None:
 
 
 def _read_quoted(line: str, start: int) -> tuple[str, int] | None:
-    """The text inside the quotes that open at `start`, and where the line continues behind them."""
+    """The text inside the quotes that open at `start`, and where the line continues after them."""
     quote = line[start]
     text: list[str] = []
     at = start + 1
@@ -145,8 +145,8 @@ def _read_quoted(line: str, start: int) -> tuple[str, int] | None:
 
 
 def split_argv(line: str) -> list[str] | None:
-    """The words of a line that is one plain command; None when it takes a shell to run it: operators, redirections,
-    variables, patterns, built-ins."""
+    """The words of a line that is one plain command; None if it needs a shell: operators, redirections, variables,
+    patterns, built-ins."""
     found = split_commands(line)
     if len(found) != 1 or found[0][0].text in _SHELL_ONLY or any(word.live for word in found[0]):
         return None
@@ -157,8 +157,8 @@ def split_argv(line: str) -> list[str] | None:
 
 
 def find_programs(part: Part) -> Iterator[int]:
-    """The words of a command that may name the program which it runs in the end: the first, or one behind wrappers
-    (`poetry run`, `npx`, `env A=1`). None where a package manager runs a script (`npm test`), which cannot be seen."""
+    """The words of a command that may name the program it finally runs: the first, or one after wrappers (`poetry run`,
+    `npx`, `env A=1`). None if a package manager runs a script (`npm test`), which cannot be seen."""
     first = get_program_name(part, 0)
     if first in _MANAGERS and len(part) > 1 and not _runs_a_program(first, part):
         return
@@ -195,7 +195,7 @@ def find_scripts(line: str) -> list[Script]:
 
 
 def find_inner_line(part: Part) -> str:
-    """The line that a command hands to another shell (`bash -c '…'`); empty: none."""
+    """The line that a command passes to another shell (`bash -c '…'`); empty: none."""
     is_shell = get_program_name(part, 0) in _SHELLS and len(part) > 2 and "c" in part[1].text
     return part[2].text if is_shell else ""
 
@@ -207,7 +207,7 @@ def find_folder(line: str) -> str:
 
 
 def find_subcommand(part: Part, at: int, *names: str) -> int | None:
-    """Where one of these stands as the command of the program at `at`, behind its options: `cargo +nightly -q test`."""
+    """The position of the subcommand of the program at `at`, after its options: `cargo +nightly -q test`."""
     for index in range(at + 1, len(part)):
         word = part[index].text
         if word in names:
@@ -223,10 +223,10 @@ def get_program_name(part: Part, at: int) -> str:
 
 
 def get_word(part: Part, at: int) -> str:
-    """A word; empty behind the last."""
+    """A word; empty past the last."""
     return part[at].text if at < len(part) else ""
 
 
 def insert_arguments(line: str, at: int, arguments: str) -> str:
-    """The line with `arguments` (already quoted) put in behind the word that ends at `at`."""
+    """The line with `arguments` (already quoted) inserted after the word that ends at `at`."""
     return f"{line[:at]} {arguments}{line[at:]}"

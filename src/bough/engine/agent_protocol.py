@@ -1,5 +1,5 @@
-"""How an agent is spoken to, and how what it says is taken: by native tool calls, or by blocks in its text. Both end in
-the same calls."""
+"""How bough talks to an agent and reads its answers: native tool calls, or blocks in its text. Both become the same
+calls."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ IN_TEXT = {
     "refused": "text_refused",
     "take_stock": "text_nudge",
 }
-"""What an agent that acts in text is told in place of a template about tools."""
+"""What an agent that acts in text is told instead of a template about tools."""
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
-"""What one that has tools of its own is told in place of a template about bough's."""
+"""What an agent with tools of its own is told instead of a template about bough's."""
 CHANGES = ("write", "edit")
 
 
 async def build_attempt(task: Task, site: Site, role: Role, tier: Tier) -> e.AttemptStarted:
-    """A fresh agent, told what its role is told, in the protocol of its model."""
+    """A fresh agent with its role's brief, in its model's protocol."""
     ports = site.ports
     values = await collect_brief_values(task, site)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
@@ -62,8 +62,8 @@ def find_agent(task: Task, site: Site, role: Role, tier: Tier) -> str:
 
 
 async def _render_block_rules(task: Task, site: Site) -> str:
-    """How else to answer than with whole files. Who has one short file to write is not told: a small model would rather
-    copy an example than do the task."""
+    """Ways to answer other than with whole files. An agent with one short file to write is not told: a small model
+    would copy an example instead of doing the task."""
     known = await _collect_known(task, site)
     path = task_files.find_target(known)
     text = (await site.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
@@ -83,8 +83,8 @@ async def render_message(task: Task, site: Site, template: str) -> str:
 
 
 async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
-    """The conversation in words. Where the window is small, or not known, it is rebuilt from what there is now (the
-    task, the files, the last exchange) when that is shorter than what was said."""
+    """The conversation as text. Where the window is small or unknown, it is rebuilt from the current state (the task,
+    the files, the last exchange) when that is shorter."""
     attempt = _get_attempt(task)
     messages = list(attempt.messages)
     window = site.ports.models[attempt.tier].window
@@ -97,8 +97,8 @@ async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
 
 
 async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
-    """The answer with the calls that its text means. Changes are a claim too, unless it says that more is to come: the
-    check is what tells a small model how far it got."""
+    """The answer with the calls that its text means. Changes are a claim too, unless it says that more follows: the
+    check tells a small model how far it got."""
     found = read_calls(answer.text, await _collect_known(task, site), answer.stop)
     calls = answer.calls or found.calls
     changes = any(call.name in CHANGES for call in calls)
@@ -109,12 +109,12 @@ async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
 
 
 def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
-    left = f" (Left as they were: {', '.join(aside)}.)" if aside else ""
+    left = f" (Left unchanged: {', '.join(aside)}.)" if aside else ""
     return Call("", "done", json.dumps({"summary": f"{summary}{left}"}))
 
 
 async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str]) -> str:
-    """What the role is told, with the files that matter in it."""
+    """The role's brief, with the relevant files."""
     ports = site.ports
     files, known = await _render_files(task, site, tier)
     others = task_files.render_names(path for path in known.paths if path not in task_files.choose_files(known))
@@ -125,16 +125,16 @@ async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, val
             "Files", "\n\n".join(part for part in (files, f"Others: {others}" if others else "") if part)
         ).strip(),
         "failure": failing or values["failure"],
-        "check": context.render_section("The check", f"bough runs `{check.command}`; it has to pass.") if check else "",
+        "check": context.render_section("The check", f"bough runs `{check.command}`; it must pass.") if check else "",
         "closing": task_files.render_closing(known),
     }
-    if task.step.attempt:  # What the others came to would only make it like them.
+    if task.step.attempt:  # Others' results would only make it like them.
         told |= {"above": "", "results": "", "notes": ""}
     return context.render(ports.prompt(f"text_{role}"), told)
 
 
 async def _render_files(task: Task, site: Site, tier: Tier) -> tuple[str, paths.Known]:
-    """The files that matter to the task, as far as they fit into the model's window."""
+    """The files relevant to the task, as far as they fit into the model's window."""
     known = await _collect_known(task, site)
     order = task_files.choose_files(known)
     texts = await site.ports.workspaces.texts(task.tree, order)

@@ -1,4 +1,4 @@
-"""The agent's own `split`: what it proposes is weighed before it counts, exactly as a planner's answer is."""
+"""The agent's own `split`: its proposal is checked before it counts, exactly as a planner's answer is."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ WHY = "the agent asked for smaller steps"
 
 
 def weigh_split(task: Task, result: ToolResult) -> ToolResult:
-    """What comes of a proposal: the steps, or an answer that says what is wrong with it."""
+    """The result of a proposal: the steps, or what is wrong with it."""
     if why_not := _explain_refusal(task):
-        return ToolResult(f"The task cannot be split: {why_not}. Go on with it as it is.", ok=False)
+        return ToolResult(f"The task cannot be split: {why_not}. Continue with it as it is.", ok=False)
     answer = Answer(calls=(Call("", SPLIT.name, result.proposal),))
     steps = read_split(task.step, answer, frozenset())
     if isinstance(steps, Problems):
-        return ToolResult(f"The steps were not accepted:\n{steps}\nMend that, or go on with the task itself.", ok=False)
+        return ToolResult(f"The steps were not accepted:\n{steps}\nFix that, or keep the task whole.", ok=False)
     names = ", ".join(f"`{step.name}`" for step in steps)
-    return ToolResult(f"Accepted: {names} carry the task from here on.", events=(e.SplitProposed(steps),))
+    return ToolResult(f"Accepted: the task continues as {names}.", events=(e.SplitProposed(steps),))
 
 
 def _explain_refusal(task: Task) -> str:
     """Why this task may not be split, whatever is proposed; empty when it may."""
     rules, left = task.rules.planning, task.left.rounds
     if task.plan.steps:
-        return "it has smaller steps already, and only what its own check still finds is left to do"
+        return "it already has smaller steps, and only what its own check still finds is left to do"
     if depth(task.id) >= rules.max_depth:
         return f"the tree may not grow deeper than {rules.max_depth} levels"
     if left < rules.min_split:

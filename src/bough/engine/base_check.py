@@ -1,5 +1,6 @@
-"""Before the first round: what does the goal's check say of the files as they are? A check that lacks something there
-(a command, an installed package, a service) halts the run before anything is spent: no agent can mend a machine."""
+"""Before the first round: what does the goal's check report on the files as they are? A check that lacks something
+there (a command, an installed package, a service) halts the run before anything is spent: no agent can repair a
+machine."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from bough.ports import Ports
 
 
 async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEvent]]:
-    """What is to be recorded of it. Nothing is changed by it, so after a crash it is simply done again."""
+    """The events to record. It changes nothing, so after a crash it simply runs again."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
@@ -36,7 +37,7 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
         async with asyncio.timeout(seconds_left(Spend(), run.limits)):
             found = await looking
     except TimeoutError:
-        spent = f"the budget of {run.limits.minutes:,} minutes is spent before the check of the base has ended"
+        spent = f"the budget of {run.limits.minutes:,} minutes was spent before the base check finished"
         yield [e.RunHalted("budget", spent)]
         return
     except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""Have it decided whether original tests may change, and bring findings back to the agent that did the work."""
+"""Decide whether original tests may change, and return findings to the agent that did the work."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from bough.engine.task_workspace import Site
 from bough.ports import Batches
 
 ONE_BY_ONE = 6
-"""More tests than this are put to the judge in one question: it stands or falls for all of them."""
+"""More tests than this go to the judge in one question: one ruling covers them all."""
 QUESTION = (
-    "Does the request demand that the test expects something else than before, so that work which does what the "
-    "request says cannot leave the test as it was? A request to fix, finish or improve something does not demand it."
+    "Does the request demand that the test expects something different, so that work that does what the "
+    "request says cannot leave the test unchanged? A request to fix, finish or improve something does not demand it."
 )
 QUESTION_OWN = (
     "The test was written by an earlier step of the same work, not by the person. Does the request, or the evidence "
-    "below it, show that the test as it was expects something wrong? Quote the words that show it."
+    "below it, show that the unchanged test expects something wrong? Quote the words that show it."
 )
 YES = ("y", "yes", "allow", "ok")
 
@@ -43,7 +43,7 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> B
 
 
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> Batches:
-    """The judge sees the request and the disagreement, and allows only what words of the request demand."""
+    """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
     asked_for = changed_tests.collect_request(site.run.plan)
     groups = [(one,) for one in left] if len(left) <= ONE_BY_ONE else [left]
     changes: list[AllowedChange] = []
@@ -53,18 +53,18 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> 
         own = all(one.own for one in group)
         question, request = QUESTION_OWN if own else QUESTION, asked_for
         if own and (evidence := _render_evidence(task)):
-            # Nobody but this run has said what the test expects: evidence may speak against it, not only the request.
+            # Only this run has said what the test expects: evidence may contradict it, not only the request.
             request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
         try:
             judged = await ask_judge(
                 task, site, request=request, dispute=render_dispute(group, task), question=question
             )
         except Unavailable as error:
-            said.append(f"the judge could not be asked: {error}")
+            said.append(f"the judge is unavailable: {error}")
             break
         events += judged.events
         if judged.ruling is None:
-            said.append(f"the judge could not be asked: {judged.error}")
+            said.append(f"the judge is unavailable: {judged.error}")
             break
         said.append(judged.ruling.reason)
         if judged.ruling.demanded:
@@ -88,7 +88,7 @@ async def _ask_person(left: tuple[Disagreement, ...], task: Task, site: Site) ->
 
 
 def rule_by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:
-    """What a person decides about all that is pending."""
+    """A person's ruling on everything that is pending."""
     left = changed_tests.list_pending_changes(task)
     if not allow:
         return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said, person=person)
@@ -124,5 +124,5 @@ async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Ba
     yield [
         e.StateChanged(State.TEST_FAILED, verdict.reason),
         e.FindingReturned(text),
-        e.StateChanged(State.IN_PROGRESS, "it goes back to the same agent"),
+        e.StateChanged(State.IN_PROGRESS, "returned to the same agent"),
     ]

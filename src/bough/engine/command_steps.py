@@ -22,7 +22,7 @@ _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
 async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
-    """The intent is durable first. Places for results were filled when the step began, each as one argument."""
+    """The intent is durable first. Placeholders for results were filled when the step started, each as one argument."""
     ports, rules = site.ports, task.rules
     workspace = await site.open(task)
     line = fill_command(task.step.run, {}, {})
@@ -59,7 +59,7 @@ def _build_finished_event(finished: Finished, shown: str, blob: str, tree: str) 
 
 
 async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> Batches:
-    """The workspace was put back when the task was entered; what the command did elsewhere is not known."""
+    """The workspace was restored when the task was entered; what the command did elsewhere is unknown."""
     yield [
         e.WorkspaceRestored(task.tree, "a command was interrupted"),
         e.CommandFinished(False, "", interrupted=True),
@@ -67,7 +67,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> 
 
 
 async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batches:
-    """By the fast model; when it cannot be asked, or nothing is left to ask it with, what the steps gave is cut."""
+    """By the fast model; when it is unavailable or the budget is spent, the steps' results are truncated."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:

@@ -1,7 +1,7 @@
 """Make a conversation smaller before it fills the model's window.
 
-The fast model summarises what goes, part by part, each charged like a round. Where it is not to be asked or does not
-answer, plain rules take its place: a compaction always comes to an end.
+The fast model summarises what is dropped, part by part, each charged like a round. Where it may not be used or does not
+answer, plain rules take its place: a compaction always finishes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bough.ports import Batches
 
 
 class CompactionPlan(Struct, frozen=True):
-    """What is to become of a conversation."""
+    """How to shrink a conversation."""
 
     messages: PersistentList[Message]
     at: int
@@ -40,8 +40,8 @@ class CompactionPlan(Struct, frozen=True):
 
 
 async def compact_conversation(command: c.Compact, task: Task, site: Site) -> Batches:
-    """Ends with `Compacted`, unless a person wants to stop meanwhile. The last answer of the fast model and what came
-    of it are recorded together, so that a crash in between does not ask it again."""
+    """Ends with `Compacted`, unless a person stops the run meanwhile. The fast model's last answer and its result are
+    recorded together, so that a crash in between does not ask it again."""
     assert task.attempt is not None, "no conversation to compact"
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
     plan = await _plan_compaction(task, task.attempt.messages, site)
@@ -71,7 +71,7 @@ async def _plan_compaction(task: Task, messages: PersistentList[Message], site: 
 
 
 def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
-    """What the fast model is to be shown; nothing when plain rules are wanted, or are all that is worth it."""
+    """The parts to show the fast model; none when plain rules are wanted or suffice."""
     spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     if spent or task.rules.compaction.summarizer == "truncate":
         return []

@@ -1,4 +1,4 @@
-"""How much work is a goal? And what planners are told about the repository."""
+"""How much work is a goal? And what planners learn about the repository."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, 
 from bough.ports import Batches, Workspaces
 
 COUNTED = 100
-"""Files whose lines are counted; of more, so many from all over."""
+"""Files whose lines are counted; of more, a sample of this size."""
 
 
 async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
-    """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
+    """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
     listed = requirements.list_given(task.step)
     size, known = await measure_repository(task, site), await describe_repository(task, site)
@@ -46,7 +46,7 @@ async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
         return
     found = read_estimate(asked.answer)
     if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(site):
-        yield asked.events  # What is answered in words may be mended once.
+        yield asked.events  # An answer in text may be repaired once.
         try:
             asked = await consult(task, site, "gate", "fast", values, GATE, more=str(found))
         except Unavailable as error:
@@ -74,13 +74,13 @@ def _speaks_text(site: Site) -> bool:
 
 
 async def describe_repository(task: Task, site: Site) -> dict[str, str]:
-    """What every planning prompt says of the repository."""
+    """What every planning prompt says about the repository."""
     goal = "\n".join([task.step.instructions, *task.step.criteria])
     return await describe(site.ports.workspaces, task.tree, await find_check_command(task, site), goal)
 
 
 async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> dict[str, str]:
-    """`goal`: what is to be done, which chooses what is shown of many files."""
+    """`goal`: selects what is shown of many files."""
     paths = await workspaces.paths(tree)
     own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
     owners = next((own[name] for name in OWNERS if name in own), "")
@@ -110,7 +110,7 @@ async def measure(workspaces: Workspaces, tree: str) -> Size:
 
 
 BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
-"""Say in few words what the project is made with."""
+"""Name briefly what the project is built with."""
 BUILD_LIMIT = 2_000
 
 LANGUAGES = {

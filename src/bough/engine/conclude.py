@@ -10,7 +10,7 @@ from bough.ports import Batches
 
 
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
-    """Keep the work in a checkpoint and change the state for good."""
+    """Save the work in a checkpoint and set the final state."""
     workspace = await site.open(task)
     commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.acceptance.claim or why}")
     changes = await site.ports.workspaces.changes(task.base, task.tree)

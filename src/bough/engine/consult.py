@@ -22,7 +22,7 @@ from bough.ports import Ports
 
 
 class Consulted(Struct, frozen=True):
-    """What came of a question, and the events that record it: charged, whether it was answered or not."""
+    """The answer to a question, and the events that record it: charged, answered or not."""
 
     events: tuple[e.AnyEvent, ...]
     answer: Answer | None
@@ -38,8 +38,8 @@ async def consult(
     tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
     more: str = "",
 ) -> Consulted:
-    """Render the helper's prompt and ask, with `more` after it. `Refused` (a wrong key) is the caller's to answer for;
-    transport errors are tried again."""
+    """Render the helper's prompt and ask, with `more` after it. The caller handles `Refused` (a wrong key); transport
+    errors are retried."""
     ports = site.ports
     question = context.render(ports.prompt(helper), values)
     # The key names the call for recordings: the spend so far makes it unique within the task.
@@ -60,18 +60,18 @@ async def consult(
             again = tries < task.rules.max_transport_failures
             wait = compute_backoff(task.rules, tries - 1, error) if again else 0.0
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
-            if site.record is not None:  # Whoever watches sees at once why nothing happens.
+            if site.record is not None:  # An observer sees at once why nothing happens.
                 await site.record(failed)
                 failed = []
             elif again:
-                show(f"\n{error} It is asked again in {wait:.0f} s.\n")
+                show(f"\n{error} Retrying in {wait:.0f} s.\n")
             if not again or not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         except Refused as error:
             if prompt.schema is None or isinstance(error, TooLong):
                 raise
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
-            prompt = replace(prompt, schema=None)  # It may not know schemas; in words it knows them all.
+            prompt = replace(prompt, schema=None)  # It may not support schemas; text always works.
         else:
             answer = fill_usage(answer, shown, prompt.tools)
             seconds = ports.timer() - began
@@ -82,22 +82,22 @@ async def consult(
 def helper_prompt(
     key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
 ) -> Prompt:
-    """The question in the protocol of the model that is asked."""
+    """The question in the model's protocol."""
     in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
     asked = (question, more, describe_tool(_choose_tool(tool)) if tool and in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
-    if in_text:  # Where the server knows how, the answer has the right shape by construction.
+    if in_text:  # Where the server supports it, the answer has the right shape by construction.
         prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
     return prompt
 
 
 def render_answer(answer: Answer) -> str:
-    """An answer as text: the arguments of its call, or its words."""
+    """An answer as text: the arguments of its call, or its own text."""
     return answer.calls[0].arguments if answer.calls else answer.text
 
 
 def _choose_tool(tool: ToolSpec | tuple[ToolSpec, ...]) -> ToolSpec:
-    """The one that answers; further ones only look around, which cannot be done in words."""
+    """The one that answers; others only look around, which text cannot do."""
     return tool[0] if isinstance(tool, tuple) else tool

@@ -1,4 +1,4 @@
-"""Have a dispute decided by a fresh judge on the strong tier, who sees the request and the dispute and nothing else."""
+"""Have a fresh judge on the strong tier decide a dispute. It sees only the request and the dispute."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ JUDGE = "judge"
 
 
 class DisputeRuling(Struct, frozen=True):
-    """What came of a dispute, and the events that record what it cost."""
+    """The result of a dispute, and the events that record its cost."""
 
     events: tuple[e.AnyEvent, ...]
     ruling: Ruling | None
-    """None: the judge could not be asked."""
+    """None: the judge is unavailable."""
     error: str = ""
 
 
 async def ask_judge(task: Task, site: Site, *, request: str, dispute: str, question: str) -> DisputeRuling:
-    """Ask once; an answer that cannot be taken may be mended once. A ruling that still has no quote upholds nothing.
-    Raises `Unavailable` when the model refuses."""
+    """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. Raises
+    `Unavailable` when the model refuses."""
     values = {"request": request, "dispute": dispute, "question": question}
     events: tuple[e.AnyEvent, ...] = ()
-    more, found = "", Problems(("nothing was said",))
+    more, found = "", Problems(("no answer",))
     for _ in range(2):
         asked = await consult(task, site, JUDGE, "strong", values, RULE, more)
         events = (*events, *asked.events)
@@ -42,4 +42,4 @@ async def ask_judge(task: Task, site: Site, *, request: str, dispute: str, quest
         found = ruling
         mend = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
         more = context.render(site.ports.prompt("plan_repair"), mend)
-    return DisputeRuling(events, Ruling(False, "", f"the judge gave no ruling that counts: {found.said[0]}"))
+    return DisputeRuling(events, Ruling(False, "", f"the judge gave no valid ruling: {found.said[0]}"))

@@ -1,4 +1,4 @@
-"""Hold finished work against what was asked: have probes written, run them, have a judge rule on those in dispute."""
+"""Compare finished work with the goal: have probes written, run them, have a judge rule on disputed ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ DOCS = 6_000
 """Characters of changed documentation."""
 WHOLE = 40_000
 """Characters of the whole change that a reviewer is shown."""
-SHARE = "Other steps meet the rest of what was asked: probe only what this step was to do."
+SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 LOOKS = 2
 BODIES = 16_000
 """Characters of files that an examiner asks to see."""
@@ -46,11 +46,11 @@ _SOURCE = (
 
 
 async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
-    """One examination: the examiner of a step, for a goal that was done in steps the reviewer of the whole, or a critic
-    that the plan asks for."""
+    """One examination: the examiner of a step, the reviewer of a goal done in steps, or a critic that the plan asks
+    for."""
     check = await _find_check(task, site)
     if check is None or (why := await _explain_skip(task, site, check)):
-        yield [e.ExaminationSkipped(why if check is not None else "there is no check to probe beside")]
+        yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
         return
     form, example = await site.ports.verifier.form(task, check)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps else EXAMINER
@@ -87,11 +87,11 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
             break
         mend = _render_mending(site, found, asked.answer)
         yield asked.events
-    yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no probes that could be read: {problem}")]
+    yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
 
 
 async def _find_check(task: Task, site: Site) -> Check | None:
-    """The check that probes are written beside; a critic can do without."""
+    """The check that probes supplement; a critic needs none."""
     found = await site.ports.verifier.find(task)
     return found or (Check("", "there is none") if task.step.role == CRITIC else None)
 
@@ -111,9 +111,9 @@ async def _explain_skip(task: Task, site: Site, check: Check) -> str:
         return ""
     rules, few = task.rules.acceptance, len(task.asked) <= 1
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
-        return "nothing is left of the budget"
+        return "the budget is spent"
     if _is_share_spent(task):
-        return f"it has had its share of the budget ({rules.share:.0%})"
+        return f"examinations have used their share of the budget ({rules.share:.0%})"
     if rules.examine == "always":
         return ""
     lines = probes.count_changed_lines(await site.ports.workspaces.diff(task.base, task.tree))
@@ -130,7 +130,7 @@ async def _explain_skip(task: Task, site: Site, check: Check) -> str:
 
 
 def _is_share_spent(task: Task) -> bool:
-    """One more question would go beyond its share."""
+    """One more question would exceed its share."""
     share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
     if spent.rounds and spent.rounds + 1 > share * limits.rounds:
         return True
@@ -152,7 +152,7 @@ async def _build_question(task: Task, site: Site, helper: str, form: Form, examp
         "step": context.render_section("The step that was to meet it", step)
         + context.render_section("What must be true at the end", context.render_criteria(task.step)),
         "form": _render_form(form, example),
-        "tests": context.render_section("Tests of the author's, by name", await _list_test_names(task, site, changed)),
+        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, site, changed)),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
@@ -170,7 +170,7 @@ async def _build_question(task: Task, site: Site, helper: str, form: Form, examp
 
 
 async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
-    """What a critic sees: what it is to look for, the change, and what checks said of it."""
+    """What a critic sees: what to look for, the change, and what checks report."""
     subject, workspaces = task.origin.subject, site.ports.workspaces
     since = subject.since if subject is not None else task.base
     diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
@@ -182,8 +182,8 @@ async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
 
 
 def _render_change(diff: str) -> str:
-    """The diff with the code first. What does not fit is left out of the tests and documents before it is of the
-    code, and of each file by itself."""
+    """The diff with the code first. What does not fit is cut from tests and documents before code, and from each file
+    separately."""
     files = split_diff(diff)
     code = {path: text for path, text in files.items() if path.endswith(_SOURCE) and not is_test_path(path)}
     shown = fit_texts(code, WHOLE)
@@ -196,7 +196,7 @@ def _render_form(form: Form, example: str) -> str:
     place = f"Framework: {form.framework}. A probe becomes the file `{form.path}`.\n{form.how}"
     if not example:
         return place
-    return f"{place}\n\nThe beginning of a test that is there, for its style and its imports:\n\n{fence_text(example)}"
+    return f"{place}\n\nThe beginning of an existing test, for its style and imports:\n\n{fence_text(example)}"
 
 
 def _render_evidence(task: Task) -> str:
@@ -219,7 +219,7 @@ async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
     workspaces = site.ports.workspaces
     texts = await workspaces.texts(task.tree, list(paths))
     if sum(map(len, texts.values())) > BODIES:
-        # What was changed in them is what can be wrong.
+        # What changed in them is what can be wrong.
         before = await workspaces.texts(task.base, list(paths))
         texts = {path: extract_added_lines(text, before.get(path)) for path, text in texts.items()}
     parts = [f"### {path}\n\n{fence_text(text)}" for path, text in fit_texts(texts, BODIES).items()]
@@ -232,7 +232,7 @@ async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
 
 
 async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
-    """All that count, in a checkout of their own that nobody works in."""
+    """All that count, in a separate checkout that no agent works in."""
     ports, chosen = site.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check = await _find_check(task, site)
@@ -248,7 +248,7 @@ async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
     output = task.examination.results[probe.name].output if probe.name in task.examination.results else ""
     dispute = (
         f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
-        f"```\n{output}\n```\n\nIts author rests on these words: “{probe.quote}”\n\n"
+        f"```\n{output}\n```\n\nIts author relies on these words: “{probe.quote}”\n\n"
         f"The other side says: {task.examination.contested[probe.name]}"
     )
     question = "Does the request demand what the test asserts?"

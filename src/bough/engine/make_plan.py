@@ -1,7 +1,7 @@
 """From a goal to a tree: which steps, and does the person agree?
 
-The same acts serve a goal and a phase: a phase is planned when it starts, and when it is over the steps after it may
-change. Whatever a planner answers, work continues: a goal whose plan is refused twice runs as one leaf.
+The same code serves a goal and a phase: a phase is planned when it starts, and when it is finished the steps after it
+may change. Whatever a planner answers, work continues: a goal whose plan is rejected twice runs as one leaf.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     asked = bool(task.plan.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        """The planner is asked once for files that it does not name, and whether a plan can be wider; a plan is not
-        refused for that."""
+        """Asks the planner once for files that it does not name, and whether the plan can be wider; never rejects a
+        plan for that."""
         nonlocal agreed, asked
         agreed, again, asked = read_conventions(answer), asked, True
         return read_plan(task.step, answer, room, site.run.jobs > 1 and not again, task.asked, asked_again=again)
@@ -62,7 +62,7 @@ async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
 def _accept_plan(
     task: Task, steps: tuple[Step, ...], site: Site, why: str, agreed: tuple[str, ...] = ()
 ) -> list[e.AnyEvent]:
-    """The plan holds from here on. The ledger follows its leaves, unless a person has set it."""
+    """The plan applies from here on. The ledger grows with its leaves, unless a person has set it."""
     events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
     if depth(task.id) == 0 and site.run.grows:
         known = task.plan.estimate.steps if task.plan.estimate else 0
@@ -80,7 +80,8 @@ def _find_advice(task: Task) -> Advice:
 
 
 async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
-    """Show the proposal and hear what the person says: yes, no (one leaf), words for another proposal, or own steps."""
+    """Show the proposal and get the person's answer: yes, no (one leaf), a message for another proposal, or their own
+    steps."""
     answer, by = await ask_about_plan(task, _find_advice(task), site.ports)
     if answer is None:
         return
@@ -97,7 +98,7 @@ async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
 
 
 async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
-    """A phase is over: does the rest of the plan still hold? A refused change leaves it as it is."""
+    """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
     begun = frozenset(task.children.begun)
     later = [step for step in task.plan.steps if step.name not in begun]
     values = prompt_values.build_change_values(task.step, _list_past(task), later, context.list_learned_notes(task))
@@ -132,7 +133,7 @@ def _list_past(task: Task) -> list[Past]:
 
 
 def _describe_means(task: Task, site: Site) -> str:
-    """What there is to carry the plan out with."""
+    """What the plan can use."""
     goal = site.run.plan.goal.instructions
     rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
     return describe_means(goal, site.run.jobs, rounds)

@@ -1,5 +1,5 @@
-"""Prove what came together: the step's check at the merged tree, the checks of those who were there first, every test
-that passed on either side, and the whole check of the goal."""
+"""Prove a merge: the step's check on the merged tree, the checks of steps that landed before, every test that passed on
+either side, and the goal's whole check."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
 
 PLACES = 6
-"""Left-over markers that a verdict names."""
+"""Leftover markers that a verdict names."""
 
 
 async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
-    """A verdict on conflict markers that are still there: then no check has to run."""
+    """A verdict on remaining conflict markers: then no check has to run."""
     assert task.origin.merge is not None
     changed = await ports.workspaces.changes(task.origin.merge.ours, task.tree)
     texts = await ports.workspaces.texts(task.tree, [change.path for change in changed if change.kind != "D"])
@@ -43,7 +43,7 @@ async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
 
 
 class MergeProof(Struct, frozen=True):
-    """A task whose tree two lines of work came together in."""
+    """A task whose tree merges two lines of work."""
 
     run: Run
     ports: Ports
@@ -51,10 +51,10 @@ class MergeProof(Struct, frozen=True):
     merge: Merge
     workspace: Workspace
     whole_check: bool = True
-    """The goal's own check is asked too; not where the goal itself is judged next, on this very tree."""
+    """Run the goal's own check too; not where the goal itself is judged next, on this very tree."""
 
     async def verdict(self) -> Verdict:
-        """Of the task's check. It fails too when somebody else's does, or when a test that is needed does not pass."""
+        """Of the task's check. It also fails when another step's check fails, or when a needed test does not pass."""
         check = await self.ports.verifier.find(self.task)
         verdict = await self._judge(self.task, check)
         if verdict.ruling != "passed":
@@ -70,9 +70,7 @@ class MergeProof(Struct, frozen=True):
                 ran[command] = await self._judge(owner, own)
             if own is None or (its := ran[command]).ruling != "passed":
                 if own is not None:
-                    return replace(
-                        its, reason=f"the check of the step {need.step.name}, finished before, fails: {its.reason}"
-                    )
+                    return replace(its, reason=f"the check of the earlier step {need.step.name} fails: {its.reason}")
                 continue
             now |= lost_tests.read_outcomes(await self._read_blob(its.cases))
             for id in lost_tests.find_missing(lost_tests.list_passed(await self._read_blob(need.cases)), now):
@@ -82,9 +80,9 @@ class MergeProof(Struct, frozen=True):
         return await self.whole(verdict, ran) if self.whole_check else verdict
 
     async def whole(self, verdict: Verdict, ran: Collection[str]) -> Verdict:
-        """The verdict with what the goal's whole check says, unless it is one of those that ran: a step's own check may
-        be narrower than what its work can break. What it fails that passed on neither side is for later steps. A step
-        that asks for no check is held to none here either."""
+        """The verdict combined with the goal's whole check, unless that has already run: a step's own check may be
+        narrower than what its work can break. Failures that passed on neither side are left to later steps. A step that
+        asks for no check gets none here either."""
         if not self.task.step.requires_testing:
             return verdict
         goal = replace(self.task, id=GOAL, base=self.merge.ours, step=build_check_step(self.run.plan.goal))
@@ -100,11 +98,11 @@ class MergeProof(Struct, frozen=True):
         if not found:
             return verdict
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        reason = f"the whole check `{check.command}` fails where it passed before the merge: {found[0].id}{more}"
+        reason = f"the whole check `{check.command}` fails but passed before the merge: {found[0].id}{more}"
         return replace(verdict, ruling="failed", reason=reason, failed=len(found), failures=found)
 
     def _build_owner(self, need: Needed) -> Task:
-        """What its step did to tests was judged before; here only results count."""
+        """What its step did to tests was judged before; only results count here."""
         return replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
 
     async def _judge(self, task: Task, check: Check | None) -> Verdict:

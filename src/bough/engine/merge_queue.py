@@ -1,5 +1,5 @@
 """The merge queue's head start: while one step is being proven at the head, the next one is already proven on what the
-head will be if that one lands. Kept when it does, thrown away when it does not; nothing of it is recorded before."""
+head will be if that one lands. Kept when it lands, discarded when it does not; nothing is recorded before."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.merge.conflict_hunks import Merge, Needed
 
 AHEAD = 4
-"""Steps that may be proven at once ahead of their turn; 0: none is."""
+"""Steps that may be proven at once ahead of their turn; 0: none."""
 
 
 class Guess(Struct, frozen=True):
-    """What came of a step on top of a head that was not there yet."""
+    """The result of a step on top of an expected head."""
 
     merge: Merge
     verdict: Verdict
@@ -29,13 +29,13 @@ class QueuedStep:
 
     def __init__(self, need: Needed | None, ahead: QueuedStep | None) -> None:
         self.need = need
-        """What has to hold of it after those behind it have landed; None: it brings nothing."""
+        """What must still hold after later steps have landed; None: it changes nothing."""
         self.ahead = ahead
         self._tree: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self.guess: Guess | None = None
 
     def expect_tree(self, tree: str | None) -> None:
-        """What the head will be once it has landed, as far as that is known; None: nobody can say."""
+        """What the head will be once it has landed; None: unknown."""
         if not self._tree.done():
             self._tree.set_result(tree)
 
@@ -63,7 +63,7 @@ class MergeQueue:
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
-        """Have the head for itself. Meanwhile `guess` looks what comes of the step on what the head will be."""
+        """Hold the head alone. Meanwhile `guess` tries the step on the expected head."""
         car = QueuedStep(need, self._cars[-1] if self._cars else None)
         self._cars.append(car)
         guessing: asyncio.Task[Guess | None] | None = None

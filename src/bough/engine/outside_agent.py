@@ -1,9 +1,9 @@
-"""A round with an agent that is not bough's own. It asks its own model and runs its own tools, inside the sandbox; what
-it does becomes the same events as what bough's own agent does, so that budget, stuck detector, ladder and verdict need
-not know the difference.
+"""A round with an outside agent. It calls its own model and runs its own tools, inside the sandbox; what it does
+becomes the same events as for bough's own agent, so that budget, stuck detector, ladder and verdict need not know the
+difference.
 
-One round is what the agent says and begins to do at once, with what comes of that. The turn goes on between rounds: the
-agent is cut off when something else is decided. The end of its turn is its claim that the task is done.
+One round is what the agent says and starts at once, with the results. The turn continues between rounds: the agent is
+cut off when something else is decided. The end of its turn is its claim that the task is done.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from bough.engine.perform import build_answer_event
 from bough.engine.task_workspace import Site, build_halt, compute_backoff, pause, restore_workspace
 from bough.ports import Acting, Batches, Talk, TurnEnded
 
-SILENT = "(It ended its turn without a word.)"
-CUT_OFF = "(The budget is spent: it was ended in the middle of its turn, and what is there is checked.)"
-CLAIMED = "Its turn is over: now the check decides."
+SILENT = "(It ended its turn without a message.)"
+CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
+CLAIMED = "Its turn has ended: now the check decides."
 LONGEST = 8_000
-"""Characters of what it says at the end that count as its summary."""
+"""Characters of its last message that count as its summary."""
 
 
 async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
@@ -63,7 +63,7 @@ async def _hear_next(task: Task, site: Site) -> Acting | TurnEnded:
 
 
 async def _open_talk(task: Task, site: Site) -> Talk:
-    """The conversation, with all that is to be said in it said: begun, or taken up again after a crash."""
+    """The conversation with every pending message sent: started, or resumed after a crash."""
     ports, attempt = site.ports, _get_attempt(task)
     await ports.fence.cross()
     if site.talk is not None and site.talking == attempt.number:
@@ -75,7 +75,7 @@ async def _open_talk(task: Task, site: Site) -> Talk:
     await site.hang_up()
     if ports.agent is None:
         who = title_of(attempt.agent)
-        raise Refused(f"{who} is needed here, and no outside agents are configured: give it with --agent.")
+        raise Refused(f"{who} is needed here, but no outside agents are configured: pass it with --agent.")
     workspace = await site.open(task)
     site.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
     site.talking, site.told = attempt.number, len(attempt.messages)
@@ -97,7 +97,8 @@ def _take_summary(heard: TurnEnded) -> str:
 
 
 async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, site: Site) -> Sequence[e.AnyEvent]:
-    """Its turn is over. What it leaves running would change the files behind the check's back: it ends first."""
+    """Its turn has ended. Processes that it leaves running would change files behind the check's back: they end
+    first."""
     if not said.calls:
         return [said]  # It was cut short, or declines: it is told to continue.
     await site.hang_up()
@@ -115,10 +116,10 @@ async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, site: S
 async def _collect_results(
     calls: list[tuple[str, Call]], writing: set[str], task: Task, site: Site
 ) -> Sequence[e.AnyEvent]:
-    """What came of the calls, and the files as they are then. The agent may be at its next call already: what that
-    does meanwhile is seen one call too early, and lost to nobody."""
+    """The results of the calls, and the files at that point. The agent may already be at its next call: its changes
+    then show one call too early, but are never lost."""
     ports, talk, began = site.ports, site.talk, site.ports.timer()
-    assert talk is not None, "nobody is spoken to"
+    assert talk is not None, "no conversation is open"
     workspace = await site.open(task)
     mine = [Call(id, call.name, call.arguments) for id, call in calls]
     try:
@@ -149,7 +150,7 @@ async def _collect_results(
 async def _put_back_unkeepable(
     calls: Sequence[Call], error: Unkeepable, task: Task, site: Site
 ) -> list[e.ToolFinished | e.MessageAdded]:
-    """What it left cannot be kept: it is put back, and told so, since it sees its own results only."""
+    """Its changes cannot be kept: they are reverted, and it is told so, since it sees only its own results."""
     await site.hang_up()
     await restore_workspace(await site.open(task), task)
     text = context.render(site.ports.prompt("unkeepable"), {"why": str(error)}).strip()

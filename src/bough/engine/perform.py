@@ -1,4 +1,4 @@
-"""Carry out one command. Each function here orders effects and the events around them: intent, effect, result."""
+"""Run one command. Each function here orders effects and the events around them: intent, effect, result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def perform(command: c.Command, task: Task, site: Site) -> Batches:
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
-    if not task.plan.steps:  # A parent gets its checkout when it is needed: once its steps are over.
+    if not task.plan.steps:  # A parent gets its checkout when it is needed: once its steps are finished.
         await site.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Else it is read with the estimate.
@@ -148,12 +148,12 @@ async def _load_pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
 
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
-    # Calls get names of ours, unique within the task: some servers leave ids out or use one again, and a result must be
-    # able to name its call. Nine digits are what the strictest provider takes.
+    # Calls get our own ids, unique within the task: some servers omit or reuse ids, and a result must be able to name
+    # its call. Nine digits are what the strictest provider takes.
     kept = answer.calls[:MOST_CALLS]
     calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
     more = len(answer.calls) - len(kept)
-    left_out = f"[{more:,} more calls of this answer were left out: {MOST_CALLS} are carried out at most]"
+    left_out = f"[{more:,} more calls of this answer were left out: at most {MOST_CALLS} run]"
     return e.ModelAnswered(
         text=f"{answer.text}\n{left_out}".strip() if more else answer.text,
         calls=calls,
@@ -190,7 +190,7 @@ def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
 
 
 def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
-    """In order; neighbours that only read go together, each writing call alone."""
+    """In order; neighbours that only read run together, each writing call alone."""
     for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)
@@ -204,9 +204,9 @@ async def _run_tool(
     """`well`: no change and no command before it in the same answer failed. `withheld`: it is for others."""
     ports = site.ports
     if withheld:
-        return [e.ToolFinished(call.id, False, f"`{call.name}` is not for you.", fault=True)]
+        return [e.ToolFinished(call.id, False, f"`{call.name}` is not available to you.", fault=True)]
     if task.round.last and call.name not in HAND_OVER_TOOLS:
-        text = "This was the hand-over round: only `done` and `note` could still be called."
+        text = "This was the hand-over round: only `done` and `note` were available."
         return [e.ToolFinished(call.id, False, text, fault=True)]
     if call.name == "done" and not well and not task.round.last:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
@@ -246,7 +246,7 @@ def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
         return result
     if why_not := explain_contest_refusal(task, disputed.test):
         return ToolResult(why_not, ok=False)
-    said = "Kept: when you call `done`, a judge rules on it by the words of the goal."
+    said = "Recorded: when you call `done`, a judge rules on it by the wording of the goal."
     return ToolResult(said, events=(e.ProbeContested(disputed.test, disputed.evidence),))
 
 

@@ -1,4 +1,4 @@
-"""Receive what people say to a run while it is running. They post it to the control stream from any process."""
+"""Receive people's messages to a live run. They post them to the control stream from any process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bough.ports import Approval, Batches, Inbox, Ports
 
 
 def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]]:
-    """Looks for what was posted since the last look, and passes it on: a wish to stop, words to the agents."""
+    """Reads what was posted since the last time, and passes it on: stop requests, messages to agents."""
     looking = asyncio.Lock()
 
     async def look() -> None:
@@ -38,7 +38,7 @@ def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[
 
 
 def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
-    """What was said to the task, or to all, and has not reached it yet. An open question takes it as its answer."""
+    """Messages to the task, or to all tasks, that have not reached it yet. An open question takes one as its answer."""
     if task.talk.question:
         return []
     return [
@@ -53,16 +53,16 @@ def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
 
 
 async def relay_message(command: c.Relay, task: Task, site: Site) -> Batches:
-    """Tell the agent. What it claimed before it knew is claimed no more."""
+    """Tell the agent. Any claim it made before is withdrawn."""
     told = context.render(site.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
     events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
     if task.state is State.TESTING:
-        events.append(e.StateChanged(State.IN_PROGRESS, "the person has said something"))
+        events.append(e.StateChanged(State.IN_PROGRESS, "the person sent a message"))
     yield events
 
 
 async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswered | None:
-    """What the person says to a question, at the terminal or from elsewhere; None: it may come later."""
+    """The person's answer to a question, at the terminal or from elsewhere; None: it may come later."""
     came = asyncio.Event()
     unwatch = ports.inbox.watch(came.set)
     asking = asyncio.ensure_future(_ask_person(question, ports))
@@ -85,8 +85,8 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
 
 
 async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Approval | None, str]:
-    """What the person says to the proposed plan, at the terminal or from elsewhere, and who they are."""
-    assert ports.approve is not None, "nobody is there to be asked"
+    """The person's answer to the proposed plan, at the terminal or from elsewhere, and who they are."""
+    assert ports.approve is not None, "nobody is there to ask"
     came = asyncio.Event()
     unwatch = ports.inbox.watch(came.set)
     asking = asyncio.ensure_future(ports.approve(task.plan.proposed, advice))
@@ -94,7 +94,7 @@ async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Appr
         while True:
             for record in ports.inbox.after(0):
                 said = record.event
-                # What was said to an earlier proposal is older than this one.
+                # Answers to an earlier proposal are older than this one.
                 if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
                     return Approval(said.says, said.wish, said.steps, said.requirements), said.by
             if asking.done():

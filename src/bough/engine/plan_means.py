@@ -19,7 +19,7 @@ _WORDS = frozenset(
     type uniq unlink up update use user users view visual w wait wall watch wc what when where which while who whoami
     with word write x yes""".split()  # noqa: SIM905
 )
-"""Words of plain language that are programs as well."""
+"""Words of plain language that are also programs."""
 
 
 def describe_means(goal: str, jobs: int, rounds: int) -> str:
@@ -31,14 +31,14 @@ def describe_means(goal: str, jobs: int, rounds: int) -> str:
         lines.append(
             f"Programs that the goal names and that are installed: {', '.join(found)}. Where the goal wants the same "
             "behaviour as one of them, the first step is a harness that runs both and compares, and every later step "
-            "is proven with it: what the program does counts more than what anybody remembers of it."
+            "is proven with it: what the program does counts more than what anyone remembers of it."
         )
     return "\n".join(f"- {line}" for line in lines)
 
 
 @lru_cache(maxsize=32)
 def find_programs(goal: str) -> tuple[str, ...]:
-    """Words of a goal that are programs here, in the order in which they come."""
+    """Words of a goal that are programs here, in order of appearance."""
     words = dict.fromkeys(re.findall(r"(?<![\w./-])[A-Za-z][\w+-]{0,30}(?![\w/-]|\.\w)", goal))
     named = dict.fromkeys(word.lower() for word in words if word.lower() not in _WORDS)
     return tuple(word for word in named if shutil.which(word))[:MOST]

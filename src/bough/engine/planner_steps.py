@@ -1,4 +1,4 @@
-"""Ask a planner for steps. A bad answer may be mended once; after that it has come to nothing."""
+"""Ask a planner for steps. A bad answer may be repaired once; after that planning fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bough.ports import Batches
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
 Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
-"""What follows from steps that are good enough."""
+"""The events for acceptable steps."""
 
 
 async def ask_for_steps(
@@ -33,7 +33,7 @@ async def ask_for_steps(
         except Unavailable as error:
             yield [e.HelperFailed(helper, str(error)), build_halt(error)]
             return
-        if asked.answer is None:  # Whoever wants to stop is not kept waiting: that is no fault of the model.
+        if asked.answer is None:  # A stop is not kept waiting: the model is not at fault.
             rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
             yield [*asked.events, *rests]
             return

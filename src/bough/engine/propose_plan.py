@@ -1,4 +1,4 @@
-"""Plan a goal without beginning it: the same acts as in a run, on a task that no journal holds."""
+"""Plan a goal without starting it: the same code as in a run, on a task that no journal holds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bough.ports import Ports
 
 
 async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
-    """The goal with the steps it would have, and what was wrong with plans that were refused on the way."""
+    """The goal with the steps it would have, and what was wrong with plans that were rejected on the way."""
     site = Site(run, replace(ports, approve=None))
     task, refused = Task(GOAL), list[str]()
 

@@ -1,4 +1,4 @@
-"""Carry out one task on behalf of a run that somebody else holds: what a worker of many machines does."""
+"""Run one task for a run that another process holds: what a worker does."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bough.ports import Ports
 
 
 def is_leaf(path: str, first: e.TaskCreated) -> bool:
-    """Whether a task is one piece of work. The goal, parents and merges are for whoever holds the run."""
+    """Whether a task is one piece of work. The goal, parents and merges stay with the run's holder."""
     step = first.step
     return path != GOAL and not step.steps and not step.plan_first and not step.do and first.merge is None
 
 
 async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
-    """Until it halts. Safe to kill and to run again elsewhere, as `drive` is. What the task is split into is done
-    here too. `since`: what was asked of the run before that is over."""
+    """Until it halts. Safe to kill and to run again elsewhere, as `drive` is. Steps that the task is split into run
+    here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _listening(run, since, ports):
         return await Crew(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).carry(path, first, again)
@@ -35,7 +35,7 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
 
 @asynccontextmanager
 async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
-    """Words of people reach the agent, and a wish to stop is heard. To stop now cuts off what is under way."""
+    """People's messages reach the agent, and stop requests are obeyed. Stopping now cuts off the current effect."""
     for record in await ports.store.read(run, CONTROL):
         if isinstance(record.event, e.PersonSaid) and record.seq <= since:
             ports.inbox.add(record)

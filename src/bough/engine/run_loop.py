@@ -1,4 +1,4 @@
-"""Carry a run to its end, or to a halt that can be resumed."""
+"""Drive a run to its end, or to a halt that can be resumed."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from bough.engine.step_beginnings import Beginnings
 from bough.ports import Claim, Ports
 
 HEARTBEAT = 1.0
-"""Seconds between looks at what people ask of the run; the lease is renewed on the way."""
+"""Seconds between reads of people's requests; the lease is renewed on the way."""
 
 
 async def begin_run(run: str, first: e.RunStarted, ports: Ports) -> None:
-    """Record that a run begins. `ClaimHeld` or `VersionConflict`, and nothing done, when the name is taken."""
+    """Record that a run starts. `ClaimHeld` or `VersionConflict`, and nothing done, when the name is taken."""
     async with ports.store.claim(run, RUN, ports.worker, first.rules.lease) as claim:
         await _append(Run(run), claim, [first], ports)
 
 
 async def continue_run(run: str, ports: Ports) -> Run:
-    """Carry a run that has begun to its end, or to a halt."""
+    """Drive a started run to its end, or to a halt."""
     lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
     async with _holding(run, lease, ports) as claim:
         return await _carry_out(fold_run(run, await ports.store.read(run, RUN)), claim, ports)
 
 
 async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
-    """Go on at the first unfinished effect."""
+    """Resume at the first unfinished effect."""
     lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
     async with _holding(run, lease, ports) as claim:
         state = fold_run(run, await ports.store.read(run, RUN))
@@ -66,7 +66,7 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
 
 
 async def _drive_stoppable(run: Run, ports: Ports) -> Task:
-    """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
+    """Drive the goal to its end, or cut it off in the middle of an effect when a person stops the run now."""
     crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
     means = Means(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
@@ -97,8 +97,8 @@ async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports:
 
 @asynccontextmanager
 async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
-    """Hold the run, with a heart that beats: claims are renewed, and a person's wish to stop is heard. Without a heart
-    nothing continues: what is in progress is cut off, and recovered on resume."""
+    """Hold the run with a heartbeat: claims are renewed, and stop requests are read. Without the heartbeat nothing
+    continues: what is in progress is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
         for record in asked:
@@ -115,7 +115,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
         except asyncio.CancelledError:
             if work is not None and heart.done() and not heart.cancelled():
                 work.uncancel()
-                heart.result()  # raises why it beats no more
+                heart.result()  # raises why it stopped
             raise
         finally:
             ports.fence.hold(None)
@@ -125,8 +125,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
 
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
-    """A journal that cannot be written or read for now (locked, a full disk) is tried again; a claim that is lost ends
-    it."""
+    """A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
     renewed = ports.timer()
     while True:
         await asyncio.sleep(min(HEARTBEAT, lease / 3))

@@ -1,5 +1,5 @@
-"""Carry out the smaller steps of a task: those that are ready, as many at once as may be, and bring together what they
-made. A step's work is merged onto where the task stands by then, proven there, and only then counts."""
+"""Run the smaller steps of a task: those that are ready, as many at once as allowed, and merge their work. A step's
+work is merged onto the task's current head, proven there, and only then counts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from bough.engine.task_loop import Book, drive_task
 from bough.engine.task_workspace import Site, pause
 from bough.ports import Ports
 
-CALLED_OFF = "another step came to a good end first"
+CALLED_OFF = "another step succeeded first"
 
 
 class Crew(Struct, eq=False):
@@ -55,7 +55,7 @@ class Crew(Struct, eq=False):
     beginnings: Beginnings
 
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
-        """A task and all below it, to its outcome. With `again` a blocked one is retried with that model."""
+        """Run a task and all below it to its outcome. With `again` a blocked one is retried with that model."""
         run, ports = self.run, self.ports
         if ports.executor is not None and ports.executor.takes(path, first):
             async with self.agents:
@@ -72,7 +72,7 @@ class Crew(Struct, eq=False):
                 self.beginnings.closed(path)
 
     async def _run_steps(self, book: Book, site: Site) -> None:
-        """A parent gives its place to its children meanwhile."""
+        """A parent gives its slot to its children meanwhile."""
         self.agents.release()
         try:
             await Steps(self, book, MergeQueue(book.merging)).run_to_end()
@@ -92,7 +92,7 @@ class Crew(Struct, eq=False):
             return book.task
 
     async def end(self, path: str, to: State, why: str) -> Task:
-        """End a task as it is, and all below it that is under way. What was spent there is charged above it; finished
+        """End a task as it is, and everything running below it. What was spent there is charged to its parent; finished
         work stays on its own branch."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
@@ -114,12 +114,12 @@ class Crew(Struct, eq=False):
             return book.task
 
     async def end_merging(self, task: Task) -> None:
-        """End the tasks that bring a task's work onto the head."""
+        """End the tasks that merge a task's work onto the head."""
         for merging in await list_merge_tasks(self.run.name, self.ports, task):
             await self.end(merging.id, State.CANCELLED, CALLED_OFF)
 
     async def spent(self, task: Task) -> Spend:
-        """By a task, all below it, and those that bring its work onto the head."""
+        """Spent by a task, all below it, and those that merge its work onto the head."""
         return sum_spends(
             each.budget.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task))
         )
@@ -135,16 +135,16 @@ class Steps(Struct, eq=False):
     parked: dict[str, int] = field(default_factory=dict)
     """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
     changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
-    """What differs between trees that were looked at."""
+    """Differences between trees, cached."""
 
     async def run_to_end(self) -> None:
-        """Until the steps are over, or the task rests."""
+        """Until the steps are finished, or the task rests."""
         book, live = self.book, self.live
         try:
             if is_joined(book.task):
                 await self._call_off()
             await book.amend(list_regrants)
-            for name, started in book.task.children.running.items():  # Begun in an earlier life.
+            for name, started in book.task.children.running.items():  # Started by an earlier process.
                 self._start(self._find_step(name), started.task)
             while True:
                 if self._may_begin():
@@ -169,11 +169,11 @@ class Steps(Struct, eq=False):
         return next(step for step in self.book.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
-        """Everything that can be begun now. What is ready is recomputed after each event."""
+        """Start everything that is ready. What is ready is recomputed after each event."""
         book = self.book
         await book.hear()
         for name, free in list(self.parked.items()):
-            # When nobody is left who could give something back, the first of them has to do with what there is.
+            # When no running step can give anything back, the first one has to make do with what is left.
             if not self.live or book.task.left.rounds > free:
                 del self.parked[name]
                 self._start(self._find_step(name), book.task.children.running[name].task)
@@ -185,7 +185,7 @@ class Steps(Struct, eq=False):
                 case EndPass(why):
                     await book.write([e.PassEnded(book.task.children.passes, why)])
                 case Jump(step):
-                    why, tree = f"{step.do}: nothing after it is done in this pass", book.task.tree
+                    why, tree = f"{step.do}: later steps of this pass are skipped", book.task.tree
                     await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
                 case GoTo(state, to, why):
                     await book.write([e.TransitionTaken(state, to, why)])
@@ -196,11 +196,11 @@ class Steps(Struct, eq=False):
                         return
                     await book.amend(partial(_build_started, step, segment))
                     self._start(step, segment, wait)
-        if len(self.live) < self.crew.run.jobs:  # Else it is the number of agents that they wait for.
+        if len(self.live) < self.crew.run.jobs:  # Else they wait for a free agent.
             await book.amend(lambda task: _list_held(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
-        """What the steps under way have really changed by now."""
+        """What the running steps have actually changed so far."""
         task, found = self.book.task, {}
         if (
             self.crew.run.jobs == 1
@@ -224,13 +224,13 @@ class Steps(Struct, eq=False):
         return self.changed[base, tree]
 
     async def _take_over(self, step: Step) -> bool:
-        """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
+        """Whether an earlier run completed the step from the same start: then its work is reused."""
         book, beginnings = self.book, self.crew.beginnings
         first = await beginnings.first(book.task, step, book.task.budget.limits)
         done = await beginnings.done_before(first)
         if done is None:
             return False
-        async with book.merging:  # Nothing comes onto the task's head between the look and the entry.
+        async with book.merging:  # Nothing is merged onto the task's head between the check and the event.
             if book.task.tree != first.base:
                 return False
             await book.write([done])
@@ -254,9 +254,9 @@ class Steps(Struct, eq=False):
             await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
-        """One step, from its beginning to the point where its parent stands on it."""
+        """One step, from its start until its work is part of its parent."""
         if wait and not await pause(wait, self.crew.ports):
-            return  # It begins when the run is resumed.
+            return  # It starts when the run is resumed.
         task = self.book.task
         limits = task.children.running[step.name].grant
         grows = step.rounds is None  # What a person has set stays.
@@ -273,15 +273,15 @@ class Steps(Struct, eq=False):
             )
 
     async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
-        """A task on behalf of a step, with a grant that grows while there is something for it. `before`: what was
-        spent for the step already, and is part of its grant."""
+        """Run a task for a step, with a grant that grows while there is budget for it. `before`: already spent on the
+        step, as part of its grant."""
         book = self.book
         child = await self.crew.carry(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await book.amend(partial(_raise_grant, step, child, before))
             limits = grants.subtract_spend(book.task.children.running[step.name].grant, before)
             if limits == child.budget.limits and self._has_others(step) and is_fatal(book.task, step):
-                break  # What they do not need comes back.
+                break  # The other steps give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
             child = await self.crew.carry(path, first)
         return child
@@ -290,8 +290,8 @@ class Steps(Struct, eq=False):
         return any(name != step.name and not work.done() for name, work in self.live.items())
 
     async def _handle_halt(self, step: Step, child: Task, spend: Spend) -> bool:
-        """A task that carries a step rests, for which so much was spent in all: the parent rests too, or the step waits
-        for others to give something back. False: its own grant alone is spent, and the parent continues without it."""
+        """A step's task rests after spending that much in all: the parent rests too, or the step waits for others to
+        give something back. False: only its own grant is spent, and the parent continues without it."""
         book, halt = self.book, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
@@ -304,7 +304,7 @@ class Steps(Struct, eq=False):
         return True
 
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
-        """A child is over: take over what it made."""
+        """A child is finished: take over its work."""
         book, crew = self.book, self.crew
         queue = StepMerger(crew.run, crew.ports, book, self._carry)
         need = queue.need(child) if child.state is State.COMPLETED else None
@@ -336,7 +336,7 @@ def _build_started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]
 
 
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
-    """Who waits for whom, where that is news."""
+    """Which step waits for which, where that is news."""
     found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
     return [each for each in found if task.children.held.get(each.step) != each]
 
@@ -355,10 +355,10 @@ def _find_tier(task: Task, step: Step) -> Tier | None:
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
-    """What reaching a task means for it: it starts, resumes after a halt or a crash, or is retried."""
+    """The events for entering a task: it starts, resumes after a halt or a crash, or is retried."""
     if not task.created:
         return [replace(first, worker=worker)]
-    # A ledger that has followed its plan does not shrink back to what it was before there was one.
+    # A ledger that has grown with its plan does not shrink back to its size before the plan.
     limits = replace(
         first.limits, rounds=max(first.limits.rounds, task.budget.limits.rounds if task.budget.granted else 0)
     )
@@ -368,7 +368,7 @@ def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker:
     if first.rules.accept_failing != task.rules.accept_failing:
         resumed = replace(resumed, accept_failing=first.rules.accept_failing)
     if again is not None and task.state is State.BLOCKED and task.models.tier != again:
-        return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
+        return [resumed, e.TakenUp(again, "retried with a stronger model")]
     return [] if task.state in SETTLED else [resumed]
 
 

@@ -1,4 +1,4 @@
-"""Carry out a rung of the ladder. It was decided and recorded before; here are its effects."""
+"""Run a rung of the ladder. It was decided and recorded before; here are its effects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def climb(command: c.Climb, task: Task, site: Site) -> Batches:
 async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
     """A fresh agent with the same role starts from only what the task needs."""
     assert task.attempt is not None, "no context to prune"
-    if task.in_text:  # It is told only what is needed as it is.
+    if task.in_text:  # Its prompt holds only what is needed anyway.
         yield [await build_attempt(task, site, task.attempt.role, task.attempt.tier)]
         return
     messages, facts = task.attempt.messages, await collect_facts(task, site)
@@ -60,7 +60,7 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
         parts, usable = [], False
     heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
-        if heard:  # The last part's answer is recorded together with what comes of it.
+        if heard:  # The last part's answer is recorded together with its result.
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
         try:
@@ -78,7 +78,7 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
-    """What failed the same way again and again, for all who come later."""
+    """What failed the same way again and again, for later agents."""
     trouble = task.ladder.trouble
     if trouble is None or trouble.recommended != "other_approach":
         return []
@@ -86,7 +86,7 @@ def _build_dead_end(task: Task) -> list[e.NoteKept]:
 
 
 async def _build_attempt(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
-    why = task.ladder.trouble.says if task.ladder.trouble else "the work did not move"
+    why = task.ladder.trouble.says if task.ladder.trouble else "the work was stuck"
     place = context.render_place(task)
     values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
@@ -119,20 +119,20 @@ async def _use_stronger_model(decision: Decision, task: Task, site: Site) -> Bat
 
 async def _switch_protocol(decision: Decision, task: Task, site: Site) -> Batches:
     """The same work starts over in the other protocol, which the model uses from now on."""
-    assert task.attempt is not None, "nobody was spoken to"
+    assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     site.ports.protocols.learn(site.ports.models[attempt.tier].name, "text", _describe_reason(task, decision))
     yield [await build_attempt(task, site, attempt.role, attempt.tier)]
 
 
 async def _make_attempts(decision: Decision, task: Task, site: Site) -> Batches:
-    """Several fresh attempts, each from where the task began. The first that is proven carries it."""
+    """Several fresh attempts, each from where the task started. The first one proven counts."""
     workspace = await site.open(task)
     await workspace.restore(task.base)
     restored = e.WorkspaceRestored(task.base, "each attempt starts from the beginning")
     steps = build_attempts(task.step, task.rules.ladder.attempts)
-    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "fresh attempts are made")]
-    yield [restored, e.Planned(steps, "fresh attempts are made", join="any"), *change]
+    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "fresh attempts start")]
+    yield [restored, e.Planned(steps, "fresh attempts start", join="any"), *change]
 
 
 async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
@@ -161,7 +161,7 @@ def _explain_trouble(task: Task, decision: Decision) -> str:
 
 
 async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
-    """New steps in place of those that did not end well. What is completed stays."""
+    """New steps in place of the failed ones. Completed ones stay."""
     bad = {child.child for child in list_unsuccessful(task)} | {
         s.name for s in task.plan.steps if s.name not in task.children.settled
     }
@@ -189,7 +189,7 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 async def _describe_past(child: e.ChildSettled, task: Task, site: Site) -> Past:
-    """A step that is over, with its work where that is not part of the task."""
+    """A finished step, with its work where that is not part of the task."""
     past = Past(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past
@@ -199,7 +199,7 @@ async def _describe_past(child: e.ChildSettled, task: Task, site: Site) -> Past:
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
-    """New steps carry the task, in place of those that are dropped."""
+    """New steps for the task, in place of the dropped ones."""
     change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
@@ -210,12 +210,12 @@ async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:
-    """Why, without what the ladder made of it."""
+    """The reason, without the ladder's reaction to it."""
     return task.ladder.trouble.says.rstrip(".") if task.ladder.trouble else decision.reason
 
 
 async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
-    yield [e.StateChanged(State.TESTING, "more of it is completed than blocked: it may be done")]
+    yield [e.StateChanged(State.TESTING, "more steps are completed than blocked: it may be done")]
 
 
 async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
@@ -231,7 +231,7 @@ async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
 
 
 async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
-    """Nobody has to be there: the run waits, and no process with it."""
+    """No one has to be there: the run waits, without a process."""
     told = render_report(task, _describe_reason(task, decision), asks=True)
     question = task.talk.question or context.render(site.ports.prompt("ask"), {"report": told})
     if not task.talk.question:

@@ -1,5 +1,5 @@
-"""How a step begins: with what it is told and with the results that it names put in; and not at all when an earlier run
-has done it from the same beginning."""
+"""How a step starts: with its brief and the results that it names filled in; and not at all when an earlier run
+completed it from the same start."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from bough.engine.task_loop import Book
 from bough.ports import Ports
 
 OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "TransitionTaken", "TaskRewound")
-"""What says how the steps of a task ended."""
+"""Events that record how the steps of a task ended."""
 
 
 class Beginnings:
-    """Knows the tasks that are under way, and what earlier runs have done."""
+    """Knows the running tasks, and what earlier runs have done."""
 
     def __init__(self, run: Run, ports: Ports) -> None:
         self._run = run
@@ -50,7 +50,7 @@ class Beginnings:
         self._books.pop(task, None)
 
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
-        """The beginning of a step of a task, as its own stream has it."""
+        """The first event of a step's own stream."""
         filled_in = await self._fill_step(task, step)
         scope = build_scope(task, step, self._run.fresh).child(step.context, read_retry(step))
         run = self._run
@@ -100,7 +100,7 @@ class Beginnings:
         )
 
     async def _find_result(self, path: str) -> str:
-        """What the task at a path of the plan gave last; nothing when it was left out, or is not over."""
+        """The last result of the task at a path of the plan; empty when it was left out, or is not finished."""
         *way, name = path.split("/")
         at, task = GOAL, self._books[GOAL].task
         for segment in way:
@@ -138,7 +138,7 @@ class Beginnings:
     # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 
     async def done_before(self, first: e.TaskCreated) -> e.ChildSettled | None:
-        """The same step from the same beginning, as an earlier run completed it; None: it has to be done."""
+        """The same step from the same start, as an earlier run completed it; None: it has to run."""
         if not first.key:
             return None
         if self._done is None:
@@ -149,13 +149,13 @@ class Beginnings:
         task = fold_task(path, await self._ports.store.read(run, path))
         try:
             await self._ports.workspaces.changes(first.base, task.tree)
-        except WorkspaceError:  # Its trees are gone: then the work has to be done again.
+        except WorkspaceError:  # Its trees are gone: the step has to run again.
             return None
         found = next((each for each in await self._read_ends(run, path) if each.key == first.key), None)
         if task.state is not State.COMPLETED or task.base != first.base or found is None:
             return None
         source = f"{run}/{path}"
-        why = f"nothing has changed since {run}: not done again"
+        why = f"unchanged since {run}: reused"
         return replace(found, why=why, tree=task.tree, spend=Spend(), task="", source=source, key="")
 
     async def _read_ends(self, run: str, path: str) -> list[e.ChildSettled]:

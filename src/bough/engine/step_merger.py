@@ -1,5 +1,5 @@
-"""Bring a finished step's work onto where its parent stands by now, and prove it there. What cannot be brought there
-just like that (a conflict, a check that fails beside the other work) becomes a task of its own below the step's."""
+"""Merge a finished step's work onto its parent's current head, and prove it there. What does not merge cleanly (a
+conflict, a check that fails with the other work) becomes a task of its own below the step's."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from bough.engine.task_loop import Book
 from bough.ports import Merged, Ports
 
 Carry = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
-"""Carries a task out on behalf of a step, for which so much was spent before."""
+"""Runs a task for a step that has already spent that much."""
 
 
 async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
-    """The tasks that have tried to bring a child's work onto the head; also those that a rewind has undone, since what
-    they cost stays spent."""
+    """The tasks that have tried to merge a child's work onto the head, including those that a rewind has undone: their
+    cost stays spent."""
     found: list[Task] = []
     while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
         found.append(fold_task(path, records))
@@ -50,28 +50,28 @@ def sum_spends(spends: Iterable[Spend]) -> Spend:
 
 
 class Brought(Struct, frozen=True):
-    """What came of it: the task that has the work on top of the parent's tree, when it is completed."""
+    """The result: the task that has the work on top of the parent's tree, when it is completed."""
 
     task: Task
     spend: Spend
-    """For the step in all."""
+    """For the whole step."""
     verdict: Verdict | None = None
     """After the merge."""
     said: str = ""
-    """What those who resolved conflicts say."""
+    """What the agents that resolved conflicts say."""
 
 
 class _Tried(Struct, frozen=True):
     merge: Merge | None = None
     why: str = ""
-    """What speaks against it; empty: nothing."""
+    """Why it fails; empty: it holds."""
     conflicts: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     verdict: Verdict | None = None
 
 
 class StepMerger(Struct, eq=False):
-    """Used by one step at a time: whoever is in it has the parent's head for itself."""
+    """Used by one step at a time, which then holds the parent's head alone."""
 
     run: Run
     ports: Ports
@@ -79,7 +79,7 @@ class StepMerger(Struct, eq=False):
     carry: Carry
 
     async def guess(self, child: Task, car: QueuedStep, head: str) -> Guess | None:
-        """The step on top of a head that is not there yet; None when nothing can be said of that."""
+        """The step on top of an expected head; None when that cannot be told."""
         if head in (child.base, child.tree):
             return None
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)
@@ -95,7 +95,7 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
-        """With `again` a merge that was given up is taken up again, with that model."""
+        """With `again` a merge that was given up is retried with that model."""
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]
         work, times, said = child, 1, ""
@@ -115,7 +115,7 @@ class StepMerger(Struct, eq=False):
                 if tried.why == "" and tried.merge is not None:
                     return Brought(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
                 instructions = await self._render_brief(step, child, tried)
-            # One that was begun in an earlier life goes on, whatever the head is by now: what it makes is merged again.
+            # One that an earlier process started continues, whatever the head is now: its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
@@ -137,7 +137,7 @@ class StepMerger(Struct, eq=False):
             times += 1
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
-        """What is left of the step's grant, and what the parent has beside it: reserved before it is used."""
+        """What is left of the step's grant, and what else the parent has: reserved before it is used."""
         if not begun:
             await self.book.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
@@ -145,7 +145,7 @@ class StepMerger(Struct, eq=False):
         return grants.subtract_spend(self.book.task.children.running[step.name].grant, before)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, car: QueuedStep) -> _Tried:
-        """The two together, and whether that holds."""
+        """Merge the two, and see whether the result holds."""
         guess = car.guess
         if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
             made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
@@ -159,7 +159,7 @@ class StepMerger(Struct, eq=False):
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
-            why = f"git could not join them in {_render_paths(merged.conflicts)}."
+            why = f"git could not merge {_render_paths(merged.conflicts)}."
             return _Tried(merge, why, merged.conflicts, merged.says)
         car.expect_tree(merged.tree)
         verdict = await self._prove(child, work, merge)
@@ -169,7 +169,7 @@ class StepMerger(Struct, eq=False):
         why = _explain_refusal(verdict)
         if not merged.both:
             return _Tried(merge, why)
-        # Taking both additions was not enough: whoever decides sees them apart.
+        # Taking both additions was not enough: whoever resolves it sees them apart.
         return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
     def _list_needed(self, child: Task) -> tuple[Needed, ...]:
@@ -242,8 +242,8 @@ class StepMerger(Struct, eq=False):
         )
 
     async def _remake_lockfiles(self, child: Task, merged: Merged) -> tuple[Merged, tuple[str, ...]]:
-        """Lock files that both changed are made again by their own program, out of what both wrote elsewhere; what it
-        cannot do stays a conflict."""
+        """Lock files that both sides changed are regenerated by their own program, from what both wrote elsewhere;
+        where that fails, they stay a conflict."""
         locks = [path for path in merged.conflicts if find_remake_command(path)]
         if not locks or len(locks) < len(merged.conflicts):  # It cannot read what has markers in it.
             return merged, ()
@@ -282,7 +282,7 @@ class StepMerger(Struct, eq=False):
 
 def _explain_refusal(verdict: Verdict) -> str:
     probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
-    return "\n\n".join((f"Joined, they do not pass: {verdict.reason}", *probes))
+    return "\n\n".join((f"Merged, they fail: {verdict.reason}", *probes))
 
 
 def _render_paths(paths: tuple[str, ...]) -> str:

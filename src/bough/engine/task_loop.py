@@ -1,4 +1,4 @@
-"""Carry one task to its outcome. This loop is all there is; what happens in it is decided elsewhere."""
+"""Drive one task to its outcome. This loop is all there is; what happens in it is decided elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Book:
         self._ports = ports
         self._lock = asyncio.Lock()
         self.merging = asyncio.Lock()
-        """The merge queue: finished steps come onto the task's head one after the other."""
+        """The merge queue: finished steps are merged onto the task's head one after the other."""
 
     @classmethod
     async def open(cls, claim: Claim, ports: Ports) -> Book:
@@ -40,7 +40,7 @@ class Book:
         await self.amend(lambda task: events)
 
     async def amend(self, make: Callable[[Task], Sequence[AnyEvent]]) -> None:
-        """Write what follows from the task as it is then: nobody else's event comes in between."""
+        """Write events computed from the task's current state: no other event comes in between."""
         async with self._lock:
             if not (events := make(self.task)):
                 return
@@ -48,11 +48,11 @@ class Book:
             try:
                 self._take(await asyncio.shield(writing))
             except asyncio.CancelledError:
-                self._take(await writing)  # What has begun becomes durable, and is known here.
+                self._take(await writing)  # A write that has started becomes durable, and is known here.
                 raise
 
     async def hear(self, look: bool = False) -> bool:
-        """Take in what people have said to the task; whether there was something. `look`: not only what is known."""
+        """Receive people's messages to the task; returns whether there were any. `look`: read the newest first."""
         inbox, before = self._ports.inbox, self.task.version
         if look and inbox.look is not None:
             await inbox.look()
@@ -66,7 +66,7 @@ class Book:
 
 
 Tend = Callable[[Book, Site], Awaitable[None]]
-"""Carries out the smaller steps of a task, until all are over or it rests."""
+"""Runs the smaller steps of a task, until all are finished or it rests."""
 
 
 async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
@@ -94,7 +94,7 @@ async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> T
 
 
 async def _carry_out(command: Command, book: Book, site: Site) -> None:
-    """What takes long is cut off when the task's time is up: it is recovered on resume, as after a crash."""
+    """Long effects are cut off when the task's time is up: they are recovered on resume, as after a crash."""
     timer, before = site.ports.timer, book.task.budget.spend.seconds
     began, limits = timer(), book.task.budget.limits
     left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None

@@ -32,7 +32,7 @@ INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 INSTRUCTIONS_LIMIT = 32_000
 DIFF_LIMIT = 24_000
 FILES = 12
-"""Changed files beside those of the present agent that a pruned context may show."""
+"""Changed files besides the current agent's that a pruned context may show."""
 PATIENCE = 600.0
 """The longest `Retry-After` that is waited for, in seconds."""
 
@@ -43,9 +43,9 @@ class Site(Struct, eq=False):
     run: Run
     ports: Ports
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
-    """Makes events durable in the middle of an effect: what cannot wait to be seen until it is over."""
+    """Makes events durable in the middle of an effect: those that must be visible before it finishes."""
     talk: Talk | None = None
-    """With the outside agent that is at work …"""
+    """With the current outside agent …"""
     talking: int = 0
     """… by the number of its attempt …"""
     told: int = 0
@@ -57,8 +57,8 @@ class Site(Struct, eq=False):
 
     @classmethod
     async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
-        """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
-        what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
+        """Enter a task, perhaps after a crash: end what an earlier process left running and restore the workspace to
+        the journal's state. What an interrupted call did is gone, and nothing that finished is lost."""
         site = cls(run, ports)
         if task.gathering:
             ports.verifier.begin(run, task)
@@ -74,7 +74,7 @@ class Site(Struct, eq=False):
             sides = task.origin.merge.sides if task.origin.merge else None
             opened = self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder, sides)
             self._workspace = await opened
-            # Beside the first rounds: the agent, who comes first, has his files already.
+            # During the first rounds: the agent comes first and has its files already.
             self.ports.verifier.begin(self.run, task)
         if self._moved:
             await self._workspace.restore(task.tree)
@@ -87,13 +87,13 @@ class Site(Struct, eq=False):
             await clear_scratch(self._workspace)
 
     async def hang_up(self) -> None:
-        """End the outside agent that is at work, if there is one."""
+        """End the current outside agent, if there is one."""
         talk, self.talk = self.talk, None
         if talk is not None:
             await talk.close()
 
     async def leave(self) -> None:
-        """Nothing more is done here for now: end whatever runs on the task's behalf."""
+        """Work stops here for now: end whatever runs for the task."""
         await self.hang_up()
         if self._workspace is not None:
             await self.ports.leave(self._workspace)
@@ -115,8 +115,8 @@ async def collect_brief_values(task: Task, site: Site) -> dict[str, str]:
 
 
 def write_goal_file(workspace: Workspace, goal: str) -> None:
-    """The whole goal as a file that the agent can read: outside of the checkout, so that it is no part of the work.
-    What lies in that folder is the agent's: no link in it is followed."""
+    """The whole goal as a file that the agent can read: outside the checkout, so that it is not part of the work. That
+    folder is the agent's: links in it are not followed."""
     workspace.scratch.mkdir(parents=True, exist_ok=True)
     folder = os.open(workspace.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     part = f".{context.GOAL_FILE}"
@@ -148,12 +148,12 @@ async def render_diff(task: Task, site: Site) -> str:
     diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
     if len(diff) > DIFF_LIMIT:
         stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
-        diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
+        diff = f"{diff[:DIFF_LIMIT]}\n… truncated: the whole change is\n{stat}"
     return diff
 
 
 async def collect_facts(task: Task, site: Site) -> EssentialFacts:
-    """What the task needs, whatever else of its conversation is forgotten."""
+    """What the task needs, whatever else of its conversation is dropped."""
     workspaces = site.ports.workspaces
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
@@ -175,7 +175,7 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
 
 
 def _read_instructions(workspace: Workspace) -> str:
-    """The repository's own words for agents: from the top, then from the folder where the work starts."""
+    """The repository's own instructions for agents: from the top, then from the folder where the work starts."""
     folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
     texts = []
     for folder in folders:
@@ -187,24 +187,24 @@ def _read_instructions(workspace: Workspace) -> str:
 
 
 async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
-    """The verdict on the task's tree. A check that leaves files which nobody can look at has failed."""
+    """The verdict on the task's tree. A check that leaves unreadable files has failed."""
     try:
         return await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
     except (OSError, Unkeepable) as error:
         command = check.command if check else ""
-        reason = f"the check left files behind that cannot be looked at ({error})"
+        reason = f"the check left files behind that cannot be read ({error})"
         return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:
-    """The workspace as the task knows it, and its temporary files gone: what a command left there may be what fills the
+    """The workspace as the task knows it, without its temporary files: what a command left there may be what fills the
     disk."""
     await clear_scratch(workspace)
     await workspace.restore(task.tree)
 
 
 async def clear_scratch(workspace: Workspace) -> None:
-    """Its temporary files, and what a sandbox keeps beside them for its commands (their /tmp and home)."""
+    """Its temporary files, and what a sandbox keeps next to them for its commands (their /tmp and home)."""
     await asyncio.to_thread(_clear_folder, workspace.scratch)
 
 
@@ -219,20 +219,20 @@ def _clear_folder(scratch: Path) -> None:
 
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
-    """The answer with the tokens that it took; those that no provider counted are estimated, and say so. `shown`: the
-    tokens of the conversation, as far as we know."""
+    """The answer with its token usage; what no provider counted is estimated, and marked so. `shown`: the tokens of the
+    conversation, as far as we know."""
     return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
 
 
 def estimate_broken_usage(error: Passing, shown: int, tools: Sequence[ToolSpec]) -> Usage:
-    """What an answer that broke off took: the question, and what had come of the answer."""
+    """The usage of an answer that broke off: the question, and the part that arrived."""
     if error.usage is None or error.usage.input:
         return error.usage or Usage()
     return replace(estimate_usage(shown, tools, Answer()), output=error.usage.output)
 
 
 def build_halt(error: Unavailable) -> TaskHalted:
-    """How a task rests that cannot ask its model."""
+    """The halt of a task whose model is unavailable."""
     if isinstance(error, Exhausted):
         return TaskHalted("quota", str(error), until=error.until)
     return TaskHalted("unavailable", str(error))
@@ -252,6 +252,6 @@ async def pause(seconds: float, ports: Ports) -> bool:
 
 
 def compute_backoff(rules: Rules, failures: int, error: Passing) -> float:
-    """Seconds to wait after a transport error that came after so many others."""
+    """Seconds to wait after a transport error that follows `failures` others."""
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))

@@ -1,8 +1,8 @@
 """bough as an agent in editors, over the Agent Client Protocol.
 
-A session is a conversation of the person with the runs of one folder: the first prompt is a goal, and each later one
-answers the run's question, messages a halted run and resumes it, or follows up on what is finished. The
-journal is the truth: a session is only the names of its runs, so that an editor can load it after anything has died.
+A session is the person's conversation with the runs of one folder: the first prompt is a goal, and each later one
+answers the run's question, messages a halted run and resumes it, or follows up on a finished one. The journal is the
+source of truth: a session stores only the names of its runs, so an editor can load it after any crash.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ KINDS: dict[str, schema.ToolKind] = {
     "note": "think",
 }
 SHOWN = 4_000
-"""Characters of a tool's output that an editor is sent."""
+"""Maximum characters of a tool's output that are sent to the editor."""
 OVER = ("completed", "not_verified", "failed")
-"""Any other run resumes with the next prompt, also one whose process has died."""
+"""Any other run resumes with the next prompt, even one whose process died."""
 
 
 class SavedSession(Struct):
-    """A session on the disk: an editor may load it in another process."""
+    """A session on disk: an editor may load it in another process."""
 
     runs: list[str] = []
 
 
 class EditorSession:
-    """One session: what the person sees of it, and its run under way."""
+    """One session: what the person sees of it, and its current run."""
 
     def __init__(self, id: str, folder: Path, client: acp.Client, choices: Choices) -> None:
         self.id = id
@@ -75,7 +75,7 @@ class EditorSession:
         self.send(made.update_agent_message_text(f"{text}\n"))
 
     async def flush(self) -> None:
-        """In order, and nothing of it twice."""
+        """Send what is queued, in order, each update once."""
         while not self._updates.empty():
             await self._client.session_update(self.id, self._updates.get_nowait())
 
@@ -144,14 +144,14 @@ class EditorSession:
             self.write(f"{number}. {step.title or step.name}: {step.instructions}")
         if self.stop.requested:
             return None
-        good = await self.permits("Carry it out in these steps?", "In these steps", "As one piece of work")
+        good = await self.permits("Run it in these steps?", "In these steps", "As one piece of work")
         return Approval("yes" if good else "no")
 
     async def _permit(self, line: str) -> str | None:
         return "yes" if await self.permits(f"Run this command?\n{line}", "Run it", "Do not run it") else "no"
 
     async def _defer_question(self, question: str) -> None:
-        """The next prompt answers it; nobody waits in between."""
+        """The next prompt answers it; nothing waits for it meanwhile."""
         return
 
     def watch(self) -> RunObserver:
@@ -178,7 +178,7 @@ class EditorSession:
             return outcome
 
     def _watch_name(self, opened: Session, kept: SavedSession) -> RunObserver:
-        """As soon as the run has a name, the session keeps it."""
+        """Save the run's name in the session as soon as it has one."""
         watch = self.watch()
 
         def recorded(record: e.Record) -> None:
@@ -209,7 +209,7 @@ class EditorSession:
         if outcome.completed:
             stat = await opened.diff(outcome.run, stat=True)
             self.write(stat)
-            if stat and await self.permits(f"Bring {outcome.run} into your files?", "Apply it", "Not now"):
+            if stat and await self.permits(f"Apply {outcome.run} to your files?", "Apply it", "Not now"):
                 await self._apply(opened, outcome.run)
         await self.flush()
 
@@ -222,7 +222,7 @@ class EditorSession:
         self.write(f"Applied: {', '.join(change.path for change in changes)}")
 
     async def replay(self) -> None:
-        """Tell again what happened in the session's runs."""
+        """Replay the events of the session's runs."""
         async with open_session(self.folder) as opened:
             for name in self.load(opened).runs:
                 records = await opened.store.read(name)
@@ -235,7 +235,7 @@ class EditorSession:
                 self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
         await self.flush()
 
-    # ── on the disk ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _find_place(self, opened: Session) -> Path:
         return opened.home / "sessions" / f"{self.id}.json"
@@ -285,7 +285,7 @@ class Agent:
         self, cwd: str, session_id: str, mcp_servers: Any = None, additional_directories: Any = None, **given: Any
     ) -> schema.LoadSessionResponse:
         if not session_id.replace("-", "").isalnum():
-            raise acp.RequestError.invalid_params({"message": f"{session_id!r} is no session of bough's."})
+            raise acp.RequestError.invalid_params({"message": f"{session_id!r} is not a bough session."})
         await self._find_session(session_id, cwd).replay()
         return schema.LoadSessionResponse()
 
@@ -297,7 +297,7 @@ class Agent:
     async def prompt(self, session_id: str, prompt: Iterable[Any], **given: Any) -> schema.PromptResponse:
         talk = self._talks.get(session_id)
         if talk is None:
-            raise acp.RequestError.invalid_params({"message": f"There is no session {session_id}: load it first."})
+            raise acp.RequestError.invalid_params({"message": f"Session {session_id} is not loaded: load it first."})
         try:
             outcome = await talk.hear(_extract_text(prompt))
         except BoughError as error:
@@ -327,7 +327,7 @@ def _decode_arguments(call: Call) -> dict[str, Any]:
 
 
 def _extract_text(prompt: Iterable[Any]) -> str:
-    """What the person wrote; files that they mention come by name, their text in full where the editor sends it."""
+    """What the person wrote, with the names of mentioned files and their text where the editor sends it."""
     parts = []
     for block in prompt:
         if isinstance(block, schema.TextContentBlock):

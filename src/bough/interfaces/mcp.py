@@ -1,8 +1,8 @@
 """bough for other agents, over the Model Context Protocol.
 
-Every tool is a bough command in a process of its own: an agent can do what a person can at the terminal, and the
-person's settings alone choose models, keys, sandbox, network and limits. A run does not end with the server: it is
-started in a session of its own, and is found again by its name.
+Every tool is a bough command in its own process: an agent can do what a person can at the terminal, and only the
+person's settings choose models, keys, sandbox, network and limits. A run outlives the server: it starts in its own
+session and is found again by name.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from bough.core import events as e
 from bough.interfaces.terminal.event_lines import Teller
 
 POLL = 0.2
-"""Seconds between looks at what a run has written; each tells only the latest."""
+"""Seconds between polls of a run's output; each reports only the latest news."""
 STARTING = 120.0
-"""Seconds in which a run has to have begun: its name is known then."""
+"""Seconds within which a run must start; its name is known then."""
 LONGEST = 600.0
 """Seconds that any other command may take."""
 SHOWN = 100_000
 """Characters of a diff that fit into one answer."""
 
-ABOUT = """bough carries out goals in one repository: language models work on private copies with real tools, and a goal
-is completed only when a check that bough ran itself has passed. `run` starts a goal and waits for it; `status` says
-where it stands and what it needs; nothing changes in the person's files before `apply`."""
+ABOUT = """bough works on goals in one repository: language models work on private copies with real tools, and a goal
+is completed only when a check that bough ran itself has passed. `run` starts a run and waits for it; `status` reports
+its state and what it needs; the person's files do not change until `apply`."""
 
 Run = Annotated[str, Field(description="The name of a run, the beginning of one, or `latest`.")]
 READS = ToolAnnotations(read_only_hint=True)
@@ -48,12 +48,12 @@ class Commands:
     """bough's commands in one project."""
 
     def __init__(self, folder: Path, choices: Sequence[str] = ()) -> None:
-        """`choices`: options of the person's for every command that asks models."""
+        """`choices`: the person's options for every command that calls models."""
         self.folder = folder
         self.choices = tuple(choices)
 
     def argv(self, command: str, *arguments: str) -> list[str]:
-        # What an agent gives comes behind `--`, so that it is never taken for an option.
+        # What an agent passes comes after `--`, so it is never taken for an option.
         return [sys.executable, "-m", "bough", command, "--dir", str(self.folder), *arguments]
 
     async def output(self, command: str, *arguments: str) -> str:
@@ -80,11 +80,11 @@ class Commands:
         return msgspec.json.decode(said, type=dict[str, Any])
 
     async def carry(self, context: Context, seconds: float, command: str, *arguments: str) -> dict[str, Any]:
-        """Start a command that carries a run out, tell what happens, and wait for its end or for so long."""
+        """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Not asyncio's: it would end the run together with the server. Files, not pipes: the run keeps writing
-            # when nobody reads them.
+            # Not asyncio's: it would end the run with the server. Files, not pipes: the run can keep writing when
+            # nobody reads.
             start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
             process = await asyncio.to_thread(start, argv)
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
@@ -101,7 +101,7 @@ class Commands:
 
 
 class _ProgressReporter:
-    """What a run says of itself, as progress of the request."""
+    """Reports a run's news as progress of the request."""
 
     def __init__(self, out: IO[bytes], context: Context) -> None:
         self.run = ""
@@ -128,7 +128,7 @@ class _ProgressReporter:
 
 
 def _extract_complaint(err: bytes) -> str:
-    return err.decode(errors="replace").strip().removeprefix("bough: ") or "bough ended without a word."
+    return err.decode(errors="replace").strip().removeprefix("bough: ") or "bough exited without a message."
 
 
 def make_server(commands: Commands) -> MCPServer:
@@ -146,11 +146,11 @@ def _add_running(server: MCPServer, commands: Commands) -> None:
     @server.tool()
     async def run(
         context: Context,
-        goal: Annotated[str, Field(description="What is to be true at the end. Every sentence counts.")],
+        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
         check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
         continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
-        jobs: Annotated[int, Field(ge=1, le=64, description="Agents that may work at once.")] = 1,
-        wait_seconds: Annotated[float, Field(ge=0, description="After this it goes on and is left to `status`.")] = 1e9,
+        jobs: Annotated[int, Field(ge=1, le=64, description="How many agents may work at once.")] = 1,
+        wait_seconds: Annotated[float, Field(ge=0, description="Seconds to wait for it; then poll `status`.")] = 1e9,
     ) -> dict[str, Any]:
         """Work on a goal in a private copy of the repository and report its status. The run continues when this server
         or the connection ends."""
@@ -175,26 +175,26 @@ def _add_looking(server: MCPServer, commands: Commands) -> None:
 
     @server.tool(annotations=READS)
     async def plan(goal: str) -> dict[str, Any]:
-        """Plan a goal: its steps. Calls a model; runs nothing."""
+        """Plan a goal and return its steps. Calls a model; runs nothing."""
         return await commands.json("plan", *commands.choices, "--", goal)
 
     @server.tool(annotations=READS)
     async def status(run: Run = "latest") -> dict[str, Any]:
-        """Where a run stands: its state and why, the verdict, requirements with their evidence, its question if it
-        waits for one, and what to do next."""
+        """Get a run's status: its state and the reason, the verdict, the requirements with their evidence, its question
+        if it is waiting for an answer, and what to do next."""
         return await commands.json("status", "--", run)
 
     @server.tool(annotations=READS)
     async def show(run: Run = "latest") -> dict[str, Any]:
-        """A run as a tree of tasks: states, rounds, checks, cost."""
+        """Show a run as a tree of tasks: states, rounds, checks, cost."""
         return await commands.json("show", "--", run)
 
     @server.tool(annotations=READS)
     async def diff(run: Run = "latest", offset: Annotated[int, Field(ge=0)] = 0) -> str:
-        """What a run changed, as a patch. A long one comes in parts, each from an offset on."""
+        """Show what a run changed, as a patch. A long one comes in parts: `offset` is where to continue."""
         text = await commands.output("diff", "--", run)
         rest = len(text) - offset - SHOWN
-        more = f"\n[{rest} characters follow: call again with offset={offset + SHOWN}]" if rest > 0 else ""
+        more = f"\n[{rest} more characters: call again with offset={offset + SHOWN}]" if rest > 0 else ""
         return text[offset : offset + SHOWN] + more
 
 
@@ -203,7 +203,7 @@ def _add_deciding(server: MCPServer, commands: Commands) -> None:
 
     @server.tool()
     async def say(text: str, run: Run = "latest") -> dict[str, Any]:
-        """Tell the agents of a run something before their next round."""
+        """Send a message to a run's agents; they read it before their next round."""
         return await commands.json("say", "--", run, text)
 
     @server.tool()
@@ -231,5 +231,5 @@ def _add_resources(server: MCPServer, commands: Commands) -> None:
 
     @server.resource("bough://runs/{run}/report", mime_type="application/json")
     async def report(run: str) -> str:
-        """What speaks for each requirement of a run."""
+        """The evidence for each requirement of a run."""
         return await commands.output("report", "--json", "--", run)

@@ -34,7 +34,7 @@ class Fuse:
     def pass_by(self, name: str) -> None:
         number = len(self.points)
         self.points.append(name)
-        if self.at is not None and number >= self.at:  # Dead is dead, for whatever is under way beside it too.
+        if self.at is not None and number >= self.at:  # Dead is dead, for concurrent work too.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise Blown(name)

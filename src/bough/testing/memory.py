@@ -1,4 +1,4 @@
-"""A `Store` that keeps the journal in memory: for tests, and for runs that nobody will want to resume."""
+"""A `Store` that keeps the journal in memory: for tests, and for runs that need not be resumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bough.ports import Claim
 
 
 class MemoryStore:
-    """Keeps every promise of a `Store` but durability. `gone` says which workers are known to have ended."""
+    """Keeps every promise of a `Store` except durability. `gone` says which workers are known to have ended."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class ScriptExhausted(AssertionError):
 
 
 class ScriptedModel:
-    """Answers in the order of its script, and keeps the prompts it was asked with.
+    """Answers in the order of its script, and keeps the prompts it got.
 
     In place of a list it takes one function of the prompt, which is then asked every time.
     """
@@ -32,7 +32,7 @@ class ScriptedModel:
     def __init__(
         self, script: Sequence[Item] | Callable[[Prompt], Reply], name: str = "scripted:model", window: int = 0
     ) -> None:
-        """`window`: tokens that it can be shown at once; 0: as many as there are."""
+        """`window`: the context window in tokens; 0: unlimited."""
         self.name = name
         self.window = window
         self.prompts: list[Prompt] = []
@@ -85,7 +85,7 @@ def call(tool: str, /, **arguments: Any) -> Answer:
 
 
 def raw_call(tool: str, arguments: str) -> Answer:
-    """An answer that calls one tool with arguments as they stand, malformed or not."""
+    """An answer that calls one tool with these exact arguments, malformed or not."""
     return Answer(calls=(Call("", tool, arguments),), stop="calls")
 
 

@@ -1,4 +1,4 @@
-"""What a run did when, for drawing: a lane of work for each task, what was spent, which tests passed."""
+"""A run over time, for charts: a lane of work per task, what was spent, which tests passed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ CHART_KINDS = (
     *("TaskHalted", "AttemptStarted"),
 )
 WORK = ("thinking", "tool", "check", "merge", "waiting")
-"""What a lane can show. A span names one by its place here."""
+"""What a lane can show. A span names one by its index here."""
 THINKING, TOOL, CHECK, MERGE, WAITING = range(len(WORK))
 POINTS = 120
-"""Of a curve, at most."""
+"""Maximum points of a curve."""
 
 
 class Lane(Struct):
     spans: list[tuple[float, float, int, str]] = field(default_factory=list)
-    """From, to, what, a word on it."""
+    """Start, end, kind of work, label."""
     open: dict[str, tuple[float, int, str]] = field(default_factory=dict)
-    """What is under way, by what ends it."""
+    """Open spans, by what closes them."""
     tools: dict[str, str] = field(default_factory=dict)
     """Names of the tools that the last answer called, by call."""
     rounds: list[int] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Charts:
         return drawn
 
     def burn(self) -> dict[str, Any]:
-        """What each branch had spent by when."""
+        """What each branch had spent, over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums = {branch: [0.0, 0, 0] for branch in branches}
         step = max(1, -(-len(self.spent) // POINTS))
@@ -162,7 +162,7 @@ def _close(lane: Lane, at: float) -> None:
 def _merge_close_spans(
     spans: list[tuple[float, float, int, str]], start: float, end: float, least: float
 ) -> list[list[Any]]:
-    """Spans that are closer together than can be drawn become one."""
+    """Merge spans that are too close together to draw."""
     made: list[list[Any]] = []
     for begun, ended, work, words in spans:
         if ended < start or begun > end:

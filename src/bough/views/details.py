@@ -1,4 +1,4 @@
-"""One task in detail, and the points it can be taken back to: what people see beyond its line in the tree."""
+"""One task in detail, and the points it can be rewound to: what people see beyond its line in the tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TaskDetail(Struct, frozen=True):
     """What its agent says about its work."""
     notes: tuple[Note, ...]
     halted: str
-    """Why it rests, in words; empty while it does not."""
+    """Why it is halted, in words; empty if it is not."""
 
 
 def detail_of(task: Task) -> TaskDetail:
@@ -47,11 +47,11 @@ class Point(Struct, frozen=True):
     tree: str
     has_steps: bool
     attempted: bool
-    """An agent of its own was at work."""
+    """Its own agent was at work."""
     replied: Replied | None
     """What that agent said last."""
     settled: ChildSettled | None
-    """The step that came to its end last."""
+    """The step that settled last."""
 
 
 def point_of(task: Task) -> Point:

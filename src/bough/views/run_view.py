@@ -62,8 +62,8 @@ KINDS = (
     "TaskRewound",
 )
 EXACT_KINDS = (*KINDS, "RoundStarted")
-"""A fifth of a journal says no more than that the model is being asked. What came of it is nearly always known from the
-answer; `RunView.unsure` names the tasks where it is not."""
+"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
+`RunView.unsure` names the tasks where it does not."""
 LIVE_KINDS = (
     *EXACT_KINDS,
     "ToolStarted",
@@ -78,7 +78,7 @@ LIVE_KINDS = (
     "CompactionStarted",
     "Compacted",
 )
-"""What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
+"""What a view also needs, to show what a task is doing right now and how long its tools took."""
 
 
 RUNG_WORDS = {
@@ -87,7 +87,7 @@ RUNG_WORDS = {
     "replan": "planning another approach",
     "ask": "asking you",
 }
-"""Rungs that take their time, as what the task is doing."""
+"""Rungs that take a while, as what the task is doing."""
 
 
 class TaskView(Struct):
@@ -98,7 +98,7 @@ class TaskView(Struct):
     state: State = State.PENDING
     why: str = ""
     doing: str = ""
-    """The effect under way, in a few words; empty between effects."""
+    """The current effect, in a few words; empty between effects."""
     attempt: int = 0
     role: str = ""
     limits: Limits = field(default_factory=Limits)
@@ -116,15 +116,15 @@ class TaskView(Struct):
     report: str = ""
     """What was tried and learned, when it was given up."""
     question: str = ""
-    """What it has asked the person, until that is answered."""
+    """Its question to the person, until it is answered."""
     passes: int = 1
     """Which pass it is in."""
     repeat: int = 1
     """How many there may be."""
     source: str = ""
-    """The run and the task that it was taken over from, instead of being done again."""
+    """The run and the task that it was reused from, instead of being done again."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
-    """What its agents and helpers used, each by what it is."""
+    """What its agents and helpers used, by role."""
     worker: str = ""
     """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
     started_at: float = 0.0
@@ -133,11 +133,11 @@ class TaskView(Struct):
     """It was resumed or rewound."""
     _asking: bool = False
     _climbing: bool = False
-    """The last rung starts an agent itself, and has not yet."""
+    """The last rung starts an agent itself but has not done so yet."""
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
-    """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For going back to it."""
+    """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For rewinding to it."""
     # The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest.
     _rounds: int = 0
     _tokens_in: int = 0
@@ -174,34 +174,34 @@ class RunView(Struct):
     models: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     status: str = "running"
-    """`running`, or how it ended or halted. Whether a process really is at work is the claim's to say."""
+    """`running`, or how it ended or halted. Only the claim says whether a process is really running it."""
     summary: str = ""
     until: float = 0.0
-    """When it can resume, where that is known."""
+    """When it can resume, if known."""
     started_at: float = 0.0
     last_at: float = 0.0
     worked: float = 0.0
     """Seconds that it ran, up to its last halt."""
     since: float = 0.0
-    """When the present stretch of work began; 0 while it rests."""
+    """When the current stretch of work began; 0 while it is halted."""
     applied: str = ""
     held: dict[str, str] = field(default_factory=dict)
-    """Command lines that wait for the person's yes, by their id."""
+    """Command lines that wait for approval, by id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
 
     def elapsed(self, now: float | None = None) -> float:
-        """Seconds of work so far, pauses left out; without `now`, as of the last event."""
+        """Seconds of work so far, pauses excluded; without `now`, as of the last event."""
         at = self.last_at if now is None else now
         return self.worked + (max(0.0, at - self.since) if self.since else 0.0)
 
     @property
     def question(self) -> str:
-        """What the run has asked the person, until that is answered."""
+        """The run's question to the person, until it is answered."""
         return next((task.question for task in self.tasks.values() if task.question), "")
 
     @property
     def exit_status(self) -> int | None:
-        """None while the run is under way."""
+        """None while the run is running."""
         return EXIT_STATUS.get(self.status)
 
     @property
@@ -212,13 +212,13 @@ class RunView(Struct):
         return total
 
     def see(self, record: e.Record) -> None:
-        """Take one more event in."""
+        """Process one more event."""
         task = self.tasks.get(record.task) or self._see_elsewhere(record)
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
             if record.task == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
-                self.limits = record.event.limits  # The ledger follows the plan.
+                self.limits = record.event.limits  # The budget follows the plan.
             if isinstance(record.event, e.TaskCreated):
                 self._see_plan(record.task, record.event.step.steps, ())
             elif isinstance(record.event, e.Planned):
@@ -233,7 +233,7 @@ class RunView(Struct):
                 self._see_never_began(child_path(record.task, record.event.child), record.event)
 
     def _see_plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
-        """The tree changes: new steps are there from now on, dropped ones that never began are not."""
+        """Update the tree: add new steps, remove dropped ones that never started."""
         for name in dropped:
             if (gone := self.tasks.get(child_path(path, name))) and not gone.started_at:
                 del self.tasks[gone.path]
@@ -242,13 +242,13 @@ class RunView(Struct):
                 _add_planned(self, child_path(path, step.name), step)
 
     def _see_waiting(self, path: str, event: e.ChildHeld) -> None:
-        """A step that could begin waits for another one; once it begins, its own events say why it is as it is."""
+        """A step that could start waits for another one; once it starts, its own events explain its state."""
         child = self.tasks.get(path)
         if child is not None and not child.started_at:
             child.why = describe_wait(event.other, event.files)
 
     def _see_never_began(self, path: str, event: e.ChildSettled) -> None:
-        """A step that is left out or taken over has no events of its own; nor has anything below it."""
+        """A skipped or reused step has no events of its own; nor does anything below it."""
         child = self.tasks.get(path)
         if child is None or child.started_at:
             return
@@ -259,7 +259,7 @@ class RunView(Struct):
 
     @property
     def unsure(self) -> list[str]:
-        """Tasks whose rounds are counted right only with `EXACT_KINDS`: those that may have an unanswered one."""
+        """Tasks whose rounds are counted correctly only with `EXACT_KINDS`: those that may have an unanswered one."""
         sure = SETTLED - {State.CANCELLED}
         return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
@@ -270,7 +270,7 @@ class RunView(Struct):
             _see_task(task, record)
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
-        """An event of the run itself, or the first one of a task."""
+        """An event of the run itself, or a task's first."""
         if record.task == RUN:
             _see_run(self, record)
         if isinstance(record.event, e.CommandHeld):
@@ -296,7 +296,7 @@ def describe_wait(other: str, files: Sequence[str]) -> str:
 
 
 def _add_planned(run: RunView, path: str, step: Step) -> None:
-    """Tasks that the plan names are there from the start, pending."""
+    """Add a task that the plan names, pending, and those below it."""
     run.tasks[path] = TaskView(path, _make_title(step))
     for child in step.steps:
         _add_planned(run, child_path(path, child.name), child)
@@ -307,7 +307,7 @@ def _is_child_of(path: str, parent: str) -> bool:
 
 
 def _make_title(step: Step) -> str:
-    """The first line of what it is about."""
+    """The first line of its description."""
     text = step.title or step.instructions or (f"runs {step.run}" if step.run else step.do or step.test_command or "")
     return text.strip().partition("\n")[0]
 
@@ -326,7 +326,7 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.held.clear()
         case e.RunReopened():
             run.worked, run.since = run.elapsed(), 0.0
-            run.status, run.summary = "stopped", "rewound; `bough resume` goes on from there"
+            run.status, run.summary = "stopped", "rewound; `bough resume` continues from there"
         case e.RunHalted() as event:
             run.held.clear()
             run.worked, run.since = run.elapsed(record.at), 0.0
@@ -371,7 +371,7 @@ def _count_tokens(task: TaskView, usage: Usage) -> None:
 
 
 def _charge_failed(task: TaskView, event: e.ModelFailed | e.HelperFailed) -> None:
-    """What had come of an answer that broke off is paid for."""
+    """The part of a broken-off answer that arrived is paid for."""
     task._seconds += event.seconds
     if event.usage != Usage():
         _count_tokens(task, event.usage)
@@ -391,7 +391,7 @@ def _see_round_started(task: TaskView, event: e.RoundStarted, record: e.Record) 
 
 
 def _count_round(task: TaskView) -> None:
-    """A call that is made again, because it failed or because the process died, belongs to the same round."""
+    """A call that is repeated, because it failed or the process died, belongs to the same round."""
     task._rounds += not task._asking
 
 
@@ -411,7 +411,7 @@ def _see_tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) 
     task._seconds += event.seconds
     task._running = [call for call in task._running if call.id != event.call]
     task.doing = _describe_running(task._running)
-    if event.tree and event.tree != task.tree:  # It moves again.
+    if event.tree and event.tree != task.tree:  # No longer stuck.
         task.tree, task.trouble = event.tree, None
 
 
@@ -453,7 +453,7 @@ def _see_granted(task: TaskView, event: e.Granted, record: e.Record) -> None:
 
 
 def _see_plan_refused(task: TaskView, event: e.PlanRefused, record: e.Record) -> None:
-    task.doing = "mending the plan" if not event.final else ""
+    task.doing = "repairing the plan" if not event.final else ""
 
 
 def _see_reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
@@ -465,7 +465,7 @@ def _see_question_asked(task: TaskView, event: e.QuestionAsked, record: e.Record
 
 
 def _see_person_answered(task: TaskView, event: e.PersonAnswered, record: e.Record) -> None:
-    """A fresh agent hears the answer, unless steps are blocked: then the planner does."""
+    """A fresh agent gets the answer, unless steps are blocked: then the planner does."""
     task.doing, task.question = "", ""
     if event.text and not (task.trouble and task.trouble.cause == "children"):
         task.role, task.repairs = "", 0
@@ -473,7 +473,7 @@ def _see_person_answered(task: TaskView, event: e.PersonAnswered, record: e.Reco
 
 
 def _see_children_reopened(task: TaskView, event: e.ChildrenReopened, record: e.Record) -> None:
-    # The rung has done its work: whoever repairs the whole later is a new bug hunter.
+    # The rung is done: a later repair of the whole is by a new bug hunter.
     task._climbing, task.doing = False, ""
 
 
@@ -489,7 +489,7 @@ def _see_child_merged(task: TaskView, event: e.ChildMerged, record: e.Record) ->
 
 
 def _see_child_settled(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
-    """Only the work comes from the child here: what it spent is counted in its own line."""
+    """Only the work comes from the child: what it spent is counted on its own line."""
     task.tree = event.tree
 
 
@@ -615,7 +615,7 @@ TELLING = ("command", "path", "pattern", "query", "summary", "text")
 
 
 def describe_call(call: Call) -> str:
-    """A call in a few words: the tool and its most telling argument. Untrusted, like all that a model says."""
+    """A call in a few words: the tool and its most telling argument. Untrusted, like everything a model says."""
     try:
         arguments = msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -631,7 +631,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """How it ended (`completed`, `not_verified`, `failed`), or why it rests: `budget`, `stopped`, `paused` …"""
+    """How it ended (`completed`, `not_verified`, `failed`), or why it is halted: `budget`, `stopped`, `paused` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]

@@ -1,4 +1,4 @@
-"""How well it goes: a fold over the events of one run or of many."""
+"""Statistics: a fold over the events of one run or of many."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = (
 )
 
 FEW = 4
-"""A share of fewer than this says nothing yet: no warning is made of it."""
+"""With fewer cases than this, a share means nothing yet and gives no warning."""
 
 
 class Share(Struct):
@@ -45,13 +45,13 @@ class Share(Struct):
 
 class Stats(Struct):
     tasks: int = 0
-    """That came to an end."""
+    """Those that settled."""
     completed: int = 0
     rounds: int = 0
     repairs: int = 0
     """Bug hunters whose work was checked."""
     repaired: int = 0
-    """Of those, after whom the check passed."""
+    """Of those, the ones after which the check passed."""
     checks: int = 0
     checks_not_found: int = 0
     disagreed: int = 0
@@ -60,23 +60,23 @@ class Stats(Struct):
     """In model calls, tools and checks."""
     check_seconds: float = 0.0
     signals: dict[str, int] = {}
-    """How often work was found not to move, by pattern."""
+    """How often work was stuck, by pattern."""
     rungs: dict[str, int] = {}
     """What was done about it, by rung."""
     pruned: int = 0
-    """Tokens that pruning took out of conversations, about."""
+    """Tokens that pruning removed from conversations, about."""
     compacted: int = 0
-    """Tokens that compaction took out of conversations, about."""
+    """Tokens that compaction removed from conversations, about."""
     overfull: int = 0
-    """How often the ladder had to be asked because compaction did not help."""
+    """How often the ladder was needed because compaction did not help."""
     tiers: dict[str, Share] = {}
     """By tier; `helpers`: those that plan, prune, summarise and judge."""
     merges: int = 0
-    """Steps whose work was brought onto a head that had moved on."""
+    """Steps whose work was merged onto a head that had moved on."""
     conflicts: int = 0
-    """Of those, the ones that git could not join by itself."""
+    """Of those, the ones that git could not merge on its own."""
     merged_without_model: int = 0
-    """Of those again, the ones for which no model was asked: both sides only added, or a lock file was made again."""
+    """Of those conflicts, the ones resolved without a model: both sides only added, or a lock file was regenerated."""
     merge_rounds: int = 0
     """Of tasks that resolved conflicts."""
     merge_tokens: int = 0
@@ -89,16 +89,16 @@ class Stats(Struct):
 
     @property
     def warnings(self) -> list[str]:
-        """What should make a person look at how bough is used here."""
+        """What a person should change about how bough is used here."""
         found = []
         if self.repairs >= FEW and self.repaired / self.repairs < 0.5:
-            found.append("bug hunters repair less than half of what they are given: are the goals too large?")
+            found.append("bug hunters repair fewer than half of the failures: are the goals too large?")
         if self.checks >= FEW and self.check_seconds / (self.seconds or 1.0) > 0.3:
-            found.append("more than 30 % of the time goes into checks: give narrower ones with --check")
+            found.append("more than 30% of the time is spent in checks: pass narrower ones with --check")
         if self.checks >= FEW and self.checks_not_found / self.checks > 0.2:
-            found.append("for more than 20 % of the tasks no check was found: name one with --check")
+            found.append("more than 20% of the tasks have no check: pass one with --check")
         if self.overfull:
-            found.append("the context limit was hit: take smaller goals, or a model with a larger window")
+            found.append("the context limit was hit: use smaller goals or a model with a larger window")
         return found
 
 

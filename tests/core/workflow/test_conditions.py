@@ -36,13 +36,13 @@ def test_parsed(text: str, condition: Condition) -> None:
     [
         ("sucess", "did you mean `success`?"),
         ("a.failed", "did you mean `failure`?"),
-        ("", "is no condition"),
-        ("success or failure", "is no condition"),
-        ("__import__('os').system('x')", "there is `success`"),
+        ("", "is not a condition"),
+        ("success or failure", "is not a condition"),
+        ("__import__('os').system('x')", "use one of `success`"),
         ("contains:", "nothing to look for"),
         ("contains", "nothing to look for"),
         ("success:yes", "takes no text"),
-        ("a.b.success", "is no condition"),
+        ("a.b.success", "is not a condition"),
     ],
 )
 def test_not_parsed(text: str, said: str) -> None:

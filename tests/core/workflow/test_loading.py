@@ -203,14 +203,14 @@ def test_open_inputs_stay_as_they_are_written() -> None:
 
 def test_inputs_that_are_wrong() -> None:
     text = INPUTS + A
-    assert only(text, count="3") == "3: The input `issue` is needed (what): give --input issue=VALUE."
+    assert only(text, count="3") == "3: The input `issue` is required (what): give --input issue=VALUE."
     assert "`x` of the input `count` is not a whole number" in only(text, issue="", count="x")
     assert "is not a number" in only(text, issue="", share="1,5")
     assert "is not true or false" in only(text, issue="", loud="yes")
     assert "did you mean `issue`?" in only(text, issue="", isue="1")
     for path in ("/etc/passwd", "../x", "a/../../b", "~/x", ""):
         assert "is not a path in the project" in only(text, issue="", where=path)
-    assert "zero character" in only(text, issue="\0")
+    assert "NUL character" in only(text, issue="\0")
     declared = (
         '[inputs]\nx = { type = "integer" }\ny = 3\nsteps = {}\nz = { type = "int", default = "a", defautl = 1 }\n'
     )
@@ -256,8 +256,8 @@ def test_text_that_only_looks_like_a_place_stays_text() -> None:
     ("action", "said"),
     [
         ("{isue}", "There is no input `isue`: did you mean `issue`?"),
-        ("{steps.aa.result}", "There is no step `aa` whose result could be used: did you mean `a`?"),
-        ("{steps.a.resutl}", "write `{steps.NAME.result}`"),
+        ("{steps.aa.result}", "There is no step `aa` whose result can be used: did you mean `a`?"),
+        ("{steps.a.resutl}", "use `{steps.NAME.result}`"),
         ("{steps.b.result}", "cannot use its own result"),
         ("{steps.c.result}", "`c` comes later"),
         ("{steps.c/x.result}", "There is no step `c/x`"),
@@ -312,8 +312,8 @@ def test_needs() -> None:
 
 def test_names() -> None:
     assert only(A + A) == "5: Two steps here are called `a`: give each a name of its own."
-    assert "take `insert-a-line`" in only('[[steps]]\nname = "Insert a line"\naction = "x"\n')
-    assert "cannot be a step's name" in only('[[steps]]\nname = "goal"\naction = "x"\n')
+    assert "use `insert-a-line`" in only('[[steps]]\nname = "Insert a line"\naction = "x"\n')
+    assert "is not a valid step name" in only('[[steps]]\nname = "goal"\naction = "x"\n')
     assert only('[[steps]]\naction = "x"\n').startswith("1: A step has no name")
 
 
@@ -329,25 +329,25 @@ def test_names() -> None:
         ("parallel = true\n" + A + B + 'condition = "a.success"\n', 'needs = ["a"]'),
         (
             '[[steps]]\nname = "l"\nrepeat = 2\nuntil = "x.empty"\nsteps = [{ name = "y", action = "z" }]',
-            "None of its steps is called `x`: there is `y`.",
+            "None of its steps is called `x`: use `y`.",
         ),
         ('[[steps]]\nname = "l"\nuntil = "empty"\nsteps = [{ name = "y", action = "z" }]', "`repeat = N`"),
-        ('[[steps]]\nname = "l"\nsteps = [{ name = "y", do = "continue" }]', "No step around this one repeats"),
-        ('[[steps]]\nname = "l"\nparallel = true\nsteps = [{ name = "y", do = "break" }]', "in parallel"),
+        ('[[steps]]\nname = "l"\nsteps = [{ name = "y", do = "continue" }]', "No enclosing step repeats"),
+        ('[[steps]]\nname = "l"\nparallel = true\nsteps = [{ name = "y", do = "break" }]', "A parallel step cannot"),
         (A + 'join = "any"\n', "`join` does nothing in a step for an agent"),
-        ('join = "any"\n' + A, "`parallel = true` beside it"),
-        (A + "max_retries = 2\n", '`on_error = "retry"` beside it'),
+        ('join = "any"\n' + A, "needs `parallel = true`"),
+        (A + "max_retries = 2\n", 'needs `on_error = "retry"`'),
         (A + "repeat = 2\n", "`repeat` does nothing in"),
         ('[[steps]]\nname = "r"\naction = { run = "x" }\nrole = "critic"\n', "`role` does nothing in a `run` step"),
         (A + 'role = "planner"\n', "`plan_first = true`"),
         (A + "max_retries = 1000000000000000000000000\n", "a whole number from 1 to 100"),
         (A + "rounds = true\n", "not true"),
-        (A + "steps = []\n", "exclude each other"),
+        (A + "steps = []\n", "are mutually exclusive"),
         ("steps = []\n", "There are no steps here"),
-        ("[[steps]]\nname = 'a'\n", "There is nothing to do here"),
+        ("[[steps]]\nname = 'a'\n", "Nothing to do here"),
         ("", "The workflow is empty"),
-        ("description = 'x'\n", "There is nothing to do here"),
-        ("needs = ['a']\n" + A, "that is for steps"),
+        ("description = 'x'\n", "Nothing to do here"),
+        ("needs = ['a']\n" + A, "only steps do"),
         (A + "depends_on = ['a']\n", "did you mean `needs`?"),
         (A + "command = 'x'\n", "did you mean `action = { run = … }`?"),
         (A.replace('"do a"', '" "'), "The action is empty"),
@@ -358,8 +358,8 @@ def test_names() -> None:
         ("steps = { name = 'a' }\n", "`steps` takes a list of tables"),
         (A + "retry = { waits = 3 }\non_error = 'retry'\n", "did you mean `wait`?"),
         (A + "retry = { wait = nan }\non_error = 'retry'\n", "a number from 0 to 86400"),
-        ("name = 'Not a slug'\n" + A, "`not-a-slug` could"),
-        (A + "title = 'x'\ndescription = 'y'\n", "say it once"),
+        ("name = 'Not a slug'\n" + A, "use `not-a-slug`"),
+        (A + "title = 'x'\ndescription = 'y'\n", "use one."),
     ],
 )
 def test_what_is_refused(text: str, said: str) -> None:
@@ -514,13 +514,13 @@ def test_states_are_steps_with_a_machine() -> None:
         ('start = "draft"', 'start = "drat"', "did you mean `draft`?"),
         ("max_transitions = 9", "max_transitions = 51", "from 1 to 50"),
         ('on = "success"', 'on = "sucess"', "did you mean `success`?"),
-        ('on = "success"', 'on = "draft.success"', "leave the name away"),
-        (', to = "review"', "", "A transition says where it goes"),
+        ('on = "success"', 'on = "draft.success"', "omit the name"),
+        (', to = "review"', "", "The transition has no target"),
         (', to = "review"', ', too = "review"', "did you mean `to`?"),
         ('to = "review" }]', 'to = "end" }]', "No transition leads to the state `review`"),
         ('name = "draft"', 'name = "end"', "give the state another name"),
         ("start =", "repeat = 2\nstart =", "`repeat` is for `steps`"),
-        ('action = "{steps', 'needs = ["review"]\naction = "{steps', "that is for steps"),
+        ('action = "{steps', 'needs = ["review"]\naction = "{steps', "only steps do"),
     ],
 )
 def test_states_that_are_wrong(old: str, new: str, said: str) -> None:

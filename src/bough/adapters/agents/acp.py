@@ -1,8 +1,8 @@
 """An outside agent that speaks the Agent Client Protocol on its standard input and output.
 
-It runs in bough's sandbox, in the task's workspace, with an environment and a network of its own. It is offered neither
-files nor terminals by bough: what it does it does itself, inside. Asked for a permission bough says yes, because the
-sandbox is what confines it, except for command lines that the person wants to see first.
+It runs in bough's sandbox, in the task's workspace, with an environment and a network of its own. bough offers it
+neither files nor terminals: it does everything itself, inside. bough grants every permission that it asks for, because
+the sandbox confines it, except for command lines that need the person's approval.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, WorkFolder
 _LINE = 64 << 20
 """Bytes of one message."""
 _BEGIN = 120.0
-"""Seconds that it may take to start, and to open a session: some look at the whole repository first."""
+"""Seconds that it may take to start, and to open a session: some scan the whole repository first."""
 _TOGETHER = 0.05
-"""Seconds in which calls that it begins at once are reported."""
+"""Seconds in which calls that it starts at once are reported."""
 _INPUT = 1.0
-"""Seconds until a call is told although nothing is known of its input."""
+"""Seconds until a call is reported although its input is unknown."""
 _CANCEL = 10.0
-"""Seconds that it may take to end a turn that is cancelled."""
+"""Seconds that it may take to end a cancelled turn."""
 _MOST = 1_000
 """Calls that it may be ahead of us, and …"""
 _TEXT = 400_000
@@ -71,9 +71,9 @@ class AcpAgent:
         mode: str = "",
         advice: str = "",
     ) -> None:
-        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
-        person is shown first; `mode`: of those that it offers, the one it works in; `advice`: how to give it what it
-        needs, for whoever has not."""
+        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that need
+        the person's approval; `mode`: of those that it offers, the one it works in; `advice`: how to give it what it
+        needs."""
         self.name = name
         self.title = title_of(name)
         self._argv, self._sandbox, self._env = list(argv), sandbox, dict(env)
@@ -92,7 +92,7 @@ class AcpAgent:
         return talk
 
     async def allowed(self, deed: Deed, root: str) -> bool:
-        """Whether it may; where the person wants to see such a command first, they are asked."""
+        """Whether it may; the person is asked where they want to approve such a command."""
         if not self._patterns or deed.kind != "execute":
             return True
         line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
@@ -103,7 +103,7 @@ class AcpAgent:
 
 
 class AcpTalk:
-    """One process and one session. What it reports is taken in as it comes; `heard` tells it in order."""
+    """One process and one session. Reports are taken in as they come; `heard` returns them in order."""
 
     def __init__(
         self, agent: AcpAgent, pipes: Pipes, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]
@@ -140,8 +140,8 @@ class AcpTalk:
             await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
 
     async def _new_session(self, methods: Sequence[Any]) -> Any:
-        """A session. One that wants to be logged in first is told to take the key that it was given; where a person
-        would have to do something, nobody is there."""
+        """A session. An agent that wants a login first is told to use the key that it was given; a login that needs a
+        person is not possible."""
         keys = [method.id for method in methods if "key" in method.id.lower()]
         for method in [None, *keys]:
             try:
@@ -167,7 +167,7 @@ class AcpTalk:
         self._let_go()
         await asyncio.wait((self._turn,), timeout=_CANCEL)
         if not self._turn.done():
-            raise Passing(f"{self._agent.title} did not end its turn when it was told to.")
+            raise Passing(f"{self._agent.title} did not end its turn when asked to.")
 
     async def heard(self, patience: float) -> Acting | TurnEnded:
         async with self._in_time():
@@ -205,13 +205,13 @@ class AcpTalk:
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:
-        """Whoever always has news of the same thing is not waited for without an end."""
+        """An agent that keeps reporting without progress is not waited for endlessly."""
         longest = self._rules.model_longest
         try:
             async with asyncio.timeout(longest):
                 yield
         except TimeoutError:
-            raise Passing(f"{self._agent.title} did not come to an end within {longest:g} s.") from None
+            raise Passing(f"{self._agent.title} did not finish within {longest:g} s.") from None
 
     async def close(self) -> None:
         if self._turn is not None:
@@ -250,7 +250,7 @@ class AcpTalk:
         return found
 
     async def permit(self, update: Any) -> bool:
-        """A call that asks begins when the journal knows of it."""
+        """A call that asks for permission starts once the journal has it."""
         deed = self.deed(update)
         if not deed.told:
             deed.asks += 1
@@ -261,7 +261,7 @@ class AcpTalk:
         return await self._agent.allowed(deed, self._root)
 
     def _let_go(self, id: str | None = None) -> None:
-        """Those who wait for a permission, for one call or for all, get their answer."""
+        """Answer those who wait for a permission, for one call or for all."""
         for name in [id] if id is not None else list(self._permissions):
             for waiting in self._permissions.pop(name, ()):
                 if not waiting.done():
@@ -294,15 +294,15 @@ class AcpTalk:
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
     def _words(self, before: int | None = None) -> str:
-        """What it has said: until then, by the number of the report; else all."""
+        """What it has said: before that report, by number; else all."""
         words = "".join(text for at, text in self._text if before is None or at < before)
         self._text = [] if before is None else [(at, text) for at, text in self._text if at >= before]
         self._length = sum(len(text) for _, text in self._text)
         return words.strip()
 
     def _used(self, total: Any) -> tuple[Usage, float | None]:
-        """Since it was last asked for. `total`: of the whole turn, as it reports that at the end; before that there is
-        only the size of its context with each of its own calls to its model."""
+        """Usage since the last call. `total`: of the whole turn, which it reports at the end; before that there is only
+        the size of its context with each of its own calls to its model."""
         before_in, before_out, before_cost = self._charged
         now_in, now_out = max(self._input, before_in), before_out
         if total is not None:
@@ -326,7 +326,7 @@ class AcpTalk:
                 await self._news.wait()
         except TimeoutError:
             if not unready:
-                raise Passing(f"{self._agent.title} has said nothing for {patience:g} s.") from None
+                raise Passing(f"{self._agent.title} has sent nothing for {patience:g} s.") from None
 
     async def _ask(self, request: Awaitable[Any]) -> Any:
         try:
@@ -342,19 +342,19 @@ class AcpTalk:
         if isinstance(error, acp.RequestError):
             return self._failed(error)
         why = await self._pipes.why()
-        if not self._session:  # Whoever does not even start does not start the next time either.
+        if not self._session:  # An agent that does not start now will not start next time either.
             return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
         return Passing(f"{self._agent.title} is gone. {why}".strip())
 
     def _failed(self, error: Exception) -> Passing | Refused:
         if isinstance(error, acp.RequestError) and error.code == _AUTH:
-            return WantsLogin(f"{self._agent.title} wants to be logged in: {error}. {self._agent.advice}".strip())
+            return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
         detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
         return Passing(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
 
 
 class _Ears:
-    """bough's side of the protocol: hears reports, answers permissions, offers nothing else."""
+    """bough's side of the protocol: receives reports, answers permissions, offers nothing else."""
 
     def __init__(self, talk: AcpTalk) -> None:
         self._talk = talk
@@ -378,7 +378,7 @@ class _Ears:
 
 
 class _Lines:
-    """JSON objects, one a line. What is none is passed over: programs print all kinds of things."""
+    """JSON objects, one per line. Anything else is skipped: programs print all kinds of things."""
 
     def __init__(self, pipes: Pipes) -> None:
         self._pipes = pipes
@@ -405,7 +405,7 @@ class _Lines:
 
 
 def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
-    """Copies of what it may know of the person's home, in the home that it has. They change nothing there."""
+    """Copy the permitted parts of the person's home into its own home. Its changes stay there."""
     home, left = find_private_folder(workspace) / "home", _HOME
     for path in paths:
         try:
@@ -417,7 +417,7 @@ def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         left -= _size(path)
         if left < 0:
-            raise Refused(f"{path} is too large to be copied for an agent: name the files in it that it needs.")
+            raise Refused(f"{path} is too large to copy for an agent: name the files in it that it needs.")
         if path.is_dir():
             shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
         else:

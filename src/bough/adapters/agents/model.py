@@ -1,5 +1,5 @@
-"""An outside agent in place of a model: it answers bough's own questions (how big a goal is, how it is planned) in
-words, in an empty folder, so that no other model needs to be configured."""
+"""An outside agent in place of a model: it answers bough's own questions (how big a goal is, how to plan it) in text,
+in an empty folder, so that no other model needs to be configured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bough.core.rules import Rules
 from bough.core.settings.agent_settings import MODEL
 from bough.ports import TurnEnded
 
-ALONE = "Answer from what you are told here, in your last message, without using any tool."
+ALONE = "Answer in your last message, only from what you are told here, without using any tool."
 
 
 class AgentModel:

@@ -1,4 +1,4 @@
-"""Outside agents that bough knows by name: how they are started, whom they talk to, and what they can be given."""
+"""Outside agents that bough knows by name: how they start, whom they talk to, and what they can be given."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class KnownAgent(Struct, frozen=True):
     keys: tuple[str, ...]
     """Variables that it takes its key from; one is enough."""
     home: str
-    """Where it keeps who is logged in."""
+    """Where it keeps its login."""
     install: str
     mode: str = ""
-    """In which it asks for nothing and confines nothing: bough's sandbox does that, and two do not fit into each other.
-    Only taken where there is one."""
+    """The mode in which it asks for nothing and confines nothing: bough's sandbox does that, and sandboxes do not nest.
+    Used only where there is a sandbox."""
 
 
 KNOWN: dict[str, KnownAgent] = {
@@ -78,7 +78,7 @@ class Chosen(Struct, frozen=True):
 def choose_agent(
     name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()
 ) -> Chosen:
-    """`network` and `env`: what the person says for this run. An unknown name is a command."""
+    """`network` and `env`: the person's choices for this run. An unknown name is a command."""
     own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
     line = own.command or (known.command if known else name)
     try:

@@ -1,5 +1,5 @@
-"""What an outside agent does, as the Agent Client Protocol reports it, in the words of bough's own tools: then people,
-stuck detector and prompts see one kind of call, whoever made it."""
+"""What an outside agent does, as the Agent Client Protocol reports it, in terms of bough's own tools: people, stuck
+detector and prompts then see one kind of call, whichever agent made it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class Deed(Struct):
     since: float
     """When it was first reported …"""
     order: int = 0
-    """… and as which of all reports."""
+    """… and the number of that report."""
     ended: int = 0
-    """As which of all reports it was over; 0: it is not."""
+    """The number of the report that finished it; 0: it is not finished."""
     title: str = ""
     kind: str = ""
     status: str = ""
     given: Any = None
-    """What it was called with, as the agent has it."""
+    """Its input, as the agent reports it."""
     texts: list[str] = field(default_factory=list)
     files: list[tuple[str, str | None, str]] = field(default_factory=list)
     """Path, old and new text of what it edits."""
@@ -83,13 +83,13 @@ class Deed(Struct):
         self.files = files or self.files
 
     def ready(self, now: float, patience: float) -> bool:
-        """Enough is known of it to be told. Some agents report a call before they know what with."""
+        """Enough is known to report it. Some agents announce a call before its input."""
         settled = bool(self.asks or self.given or self.status in ("in_progress", *_OVER))
         return not self.told and (settled or now - self.since >= patience)
 
 
 def find_simultaneous(deeds: list[Deed]) -> list[Deed]:
-    """The first of them, with those that began before one of these was over: the agent did them in one answer."""
+    """The first of them, with those that started before one of these finished: the agent made them in one answer."""
     group: list[Deed] = []
     for deed in sorted(deeds, key=lambda one: one.order):
         if any(other.ended and other.ended < deed.order for other in group):
@@ -138,9 +138,9 @@ def _relative_path(path: str, root: str) -> str:
 
 
 def make_result(deed: Deed, rules: Rules, root: str) -> ToolResult:
-    """What came of it, for the journal: the agent itself has seen it already."""
+    """The result, for the journal: the agent itself has already seen it."""
     if not deed.over:
-        return ToolResult("(It goes on beside what follows.)")
+        return ToolResult("(It continues in the background.)")
     text = "\n".join(part for part in (*deed.texts, deed.printed) if part) or _format_returned(deed.returned)
     if not text and deed.files:
         text = "\n".join(f"{_relative_path(path, root)} is written." for path, _, _ in deed.files)

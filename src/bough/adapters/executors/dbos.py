@@ -1,11 +1,11 @@
 """Leaf tasks dispatched by DBOS: durable queues in the store's own database.
 
-Promises: a task that was handed in is carried out although workers, the coordinator or the server die; it is carried
-out by one worker at a time, because the journal's claim decides and not the queue; what was handed in is found again
-after a crash and not handed in twice.
+Promises: an enqueued task runs even if workers, the coordinator or the server die; one worker at a time runs it,
+because the journal's claim decides and not the queue; what was enqueued is found again after a crash and not enqueued
+twice.
 
-What DBOS is used for is to find somebody: one workflow is one task until it rests. Whether it is done, and what came of
-it, the journal says. A workflow that ends without the task resting is handed in again, under the next number.
+DBOS only finds a worker: one workflow is one task until it rests. The journal says whether it is done, and with what
+result. A workflow that ends without the task resting is enqueued again, under the next number.
 
     workflow   RUN:PATH:NUMBER
     queue      leaves          any worker            leaves gpu node20     workers with both tags
@@ -43,25 +43,25 @@ if TYPE_CHECKING:
 
 NAME = "bough"
 VERSION = "1"
-"""Of what is handed in, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after an edit."""
+"""Of what is enqueued, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after an edit."""
 WORKFLOW = "leaf"
 QUEUE = "leaves"
 POLLED = 0.1
-"""Seconds between a worker's looks at its queues; more when there are more workers than `MANY`, so that all together
-ask the server no more often."""
+"""Seconds between a worker's polls of its queues; more when there are more workers than `MANY`, so that together they
+poll the server no more often."""
 MANY = 25
 FOLLOWED = 0.25
-"""Seconds between the coordinator's looks at the journal …"""
+"""Seconds between the coordinator's polls of the journal …"""
 LOOKED_AFTER = 2.0
-"""… and at its workflows."""
+"""… and of its workflows."""
 TRIES = 3
-"""Workflows that may fail in a row without the task moving."""
+"""Workflows that may fail in a row without progress on the task."""
 LIVE = ("ENQUEUED", "PENDING", "DELAYED")
 INSTALL = "Workers need DBOS: run `pip install 'bough[cluster]'`, then try again."
 
 
 class Handed(msgspec.Struct, frozen=True):
-    """A task as it is handed in, as JSON."""
+    """A task as it is enqueued, as JSON."""
 
     run: str
     path: str
@@ -73,7 +73,7 @@ class Handed(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _told(server: Server) -> Iterator[None]:
-    """DBOS's database is the store's: what is wrong with it is said in the same words."""
+    """DBOS's database is the store's: its errors read the same."""
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
@@ -88,20 +88,20 @@ def make_queue_name(tags: Sequence[str]) -> str:
 
 
 def _parse_tags(queue: str) -> set[str] | None:
-    """What a queue asks of a worker; None: it is none of ours."""
+    """What a queue asks of a worker; None: it is not ours."""
     name, *tags = queue.split(" ")
     return set(tags) if name == QUEUE else None
 
 
 def _address(server: Server) -> tuple[str, str]:
-    """DBOS's own tables are in a schema beside the journal's."""
+    """DBOS's own tables are in a schema next to the journal's."""
     return server.url, f"{server.schema}_dbos"
 
 
 # ── the worker's side ───────────────────────────────────────────────────────────────────────────────────────────────
 
 Carry = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
-"""Carries a task out; calls the function when the task rests: what is left to do then needs no slot."""
+"""Runs a task; calls the function when the task rests: the remaining work needs no slot."""
 
 
 class Intake:
@@ -116,7 +116,7 @@ class Intake:
         self._loop = asyncio.get_running_loop()
         self._works: dict[str, asyncio.Task[str]] = {}
         self._taken: set[str] = set()
-        """Workflows that have a slot, from the moment that they are taken from their queue."""
+        """Workflows that have a slot, from the moment they leave their queue."""
         self._taking = threading.Lock()
         self._dbos: type[DBOS] | None = None
         self.open = True
@@ -163,8 +163,8 @@ class Intake:
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
-        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so it is
-        told this worker's room each time that it looks. Before it is launched, since then it looks at once."""
+        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so each
+        poll is told this worker's free slots. Set before launch, because DBOS polls at once."""
         from dbos._sys_db import SystemDatabase
 
         database: Any = SystemDatabase
@@ -189,7 +189,7 @@ class Intake:
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
             if _parse_tags(name) is None:
                 return read(own, name, *args, **kwargs)
-            if name not in known or len(self._taken) < self._slots:  # else nobody has to be asked
+            if name not in known or len(self._taken) < self._slots:  # else there is nobody to ask
                 known[name] = read(own, name, *args, **kwargs)
             if known[name] is not None:
                 known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
@@ -198,8 +198,8 @@ class Intake:
         database.start_queued_workflows, database.get_queue = limited, slowed
 
     def _leaf(self, handed: dict[str, Any]) -> str:
-        """The workflow, in one of DBOS's threads. There are no steps in it: a step that is done is not done again on
-        another machine, and what a checkout leaves is on this one."""
+        """The workflow, in one of DBOS's threads. It has no steps: a finished step would not run again on another
+        machine, and what a checkout leaves is on this one."""
         from dbos import DBOS
 
         name = DBOS.workflow_id or ""
@@ -219,7 +219,7 @@ class Intake:
             self._works.pop(name, None)
 
     async def call_off_cancelled(self) -> None:
-        """End what the coordinator wants no more, and what is another worker's by now."""
+        """End what the coordinator cancelled, and what another worker has taken."""
         if not self._taken or self._dbos is None:
             return
         with _told(self._server):
@@ -231,11 +231,11 @@ class Intake:
                 continue
             if status.workflow_id in self._works:
                 self._works[status.workflow_id].cancel()
-            else:  # It came to nothing before it was begun here.
+            else:  # It was cancelled before it started here.
                 self._taken.discard(status.workflow_id)
 
     async def recover(self, there: set[str]) -> None:
-        """Hand in again what is with executors that are gone: by itself DBOS does that for none but its own."""
+        """Enqueue again what belongs to executors that are gone: DBOS itself recovers only its own."""
         if self._dbos is None:
             return
         with _told(self._server):
@@ -264,33 +264,33 @@ class Intake:
 
 
 class _Waiting(msgspec.Struct, eq=False):
-    """A task that was handed in."""
+    """An enqueued task."""
 
     task: Task
     workflow: str
     result: asyncio.Future[Task]
     failures: int = 0
     moved: int = 0
-    """The task's version when it was last handed in."""
+    """The task's version when it was last enqueued."""
     handed: Handed | None = None
     tags: tuple[str, ...] = ()
 
     @property
     def is_over(self) -> bool:
-        """It rests, and did not when it was handed in."""
+        """It rests, and did not when it was enqueued."""
         return bool(self.workflow) and self.task.version > self.moved and self.task.resting and not self.result.done()
 
 
 class DbosExecutor:
-    """Hands leaf tasks in, follows them in the journal, and says when they rest."""
+    """Enqueues leaf tasks, follows them in the journal, and reports when they rest."""
 
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
-        """`slots`: of the workers that are there now."""
+        """`slots`: of the current workers."""
         self._server = server
         self.slots = slots
         self.takes = takes
         self.ports: Ports | None = None
-        """Whose tasks are handed in. To be set before the first."""
+        """Whose tasks are enqueued. Set before the first."""
         self._client: DBOSClient | None = None
         self._waiting: dict[str, _Waiting] = {}
         self._follower: asyncio.Task[None] | None = None
@@ -301,7 +301,7 @@ class DbosExecutor:
         self._beginning = asyncio.Lock()
         self._passed_on: list[e.AnyEvent] = []
         self._told: set[str] = set()
-        # It takes a second to load: that is done while the run is prepared.
+        # It takes a second to load: that happens while the run is prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
     async def carry(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
@@ -365,7 +365,7 @@ class DbosExecutor:
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _hand_in(self, waiting: _Waiting) -> None:
-        """Under the next number, unless the last one is still under way: from an earlier life of the coordinator."""
+        """Under the next number, unless the last one still runs, from an earlier coordinator process."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -416,21 +416,21 @@ class DbosExecutor:
             await asyncio.sleep(FOLLOWED)
 
     def _pass_on_stop(self) -> None:
-        """Who stops the coordinator stops the workers too."""
+        """A stop of the coordinator stops the workers too."""
         ports = self._given()
         event: e.AnyEvent
         if ports.stop.halt[0] == "paused":
             event = e.PauseRequested(ports.person)
         else:
             event = e.StopRequested(ports.stop.now, ports.person)
-        if event not in self._passed_on:  # else one that was heard from there would come back for ever
+        if event not in self._passed_on:  # else one that came from there would come back for ever
             self._passed_on.append(event)
             self._posting = asyncio.ensure_future(ports.store.post(self._run, CONTROL, event))
 
     # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """What workers write is news here, and a task that rests is somebody's result."""
+        """What workers write is news here, and a task that rests is a result."""
         looked = 0.0
         ports = self._given()
         reached = ports.timer()
@@ -466,7 +466,7 @@ class DbosExecutor:
             elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
                 ports.recorded(record)
         for waiting in [each for each in self._waiting.values() if each.is_over]:
-            # Its worker lets go of it, so that whoever continues can take it.
+            # Its worker releases it, so that the next one can take it.
             if await ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
                 waiting.result.set_result(waiting.task)
 
@@ -476,7 +476,7 @@ class DbosExecutor:
             waiting.task = read
 
     async def _look_after(self) -> None:
-        """Hand in again what ended without a result."""
+        """Enqueue again what ended without a result."""
         assert self._client is not None
         ports = self._given()
         open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
@@ -499,15 +499,13 @@ class DbosExecutor:
             waiting.failures = waiting.failures + 1 if waiting.task.version == waiting.moved else 1
             said = str(now.error or now.output or "") if now is not None else "its workflow is gone"
             if waiting.failures > TRIES:
-                waiting.result.set_exception(
-                    WorkspaceError(f"{waiting.task.id} could not be carried out by {TRIES} workers: {said}")
-                )
+                waiting.result.set_exception(WorkspaceError(f"{waiting.task.id} failed on {TRIES} workers: {said}"))
                 continue
-            ports.progress(waiting.task.id, f"\nhanded in again: {said}\n")
+            ports.progress(waiting.task.id, f"\nqueued again: {said}\n")
             await self._hand_in(waiting)
 
     async def _say_who_waits(self, unbegun: list[_Waiting]) -> None:
-        """For a worker that nobody has started: once a task."""
+        """For a worker that no one has started: once per task."""
         if not (new := [each for each in unbegun if each.task.id not in self._told]):
             return
         there = await asyncio.to_thread(self._server.run, list_present_workers)
@@ -515,7 +513,7 @@ class DbosExecutor:
             if not any(set(waiting.tags) <= set(each.tags) for each in there):
                 self._told.add(waiting.task.id)
                 tags = " ".join(f"--tag {tag}" for tag in waiting.tags)
-                self._given().progress(waiting.task.id, f"\nwaits for a worker: `bough worker {tags}` starts one\n")
+                self._given().progress(waiting.task.id, f"\nwaiting for a worker: `bough worker {tags}` starts one\n")
 
     async def close(self) -> None:
         if self._follower is not None:
@@ -528,7 +526,7 @@ class DbosExecutor:
 
 
 def _has_work(task: Task, again: Tier | None) -> bool:
-    """Whether a task that rests has something to do: it was halted, or a stronger model takes it up."""
+    """Whether a task that rests has something to do: it was halted, or a stronger model takes over."""
     taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
     return task.halt is not None or taken_up
 

@@ -1,8 +1,8 @@
-"""The workers of a store: who is there, who has gone, and what they hold.
+"""The workers of a store: which are present, which have gone, and what they hold.
 
-Promises: a worker whose heart has not beaten for its lease, by the clock of whoever watches and only while the server
-answers, is struck off together with all its claims, in one transaction; one that was struck off learns it from its next
-beat. No two clocks are ever compared. A worker that is started again under its name takes over from its earlier life.
+Promises: a worker without a heartbeat for its lease, by the observer's clock and only while the server answers, is
+removed together with all its claims, in one transaction; a removed worker learns it from its next heartbeat. No two
+clocks are ever compared. A worker that is restarted under its name takes over from its earlier process.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEASE = 15.0
 
 
 class Worker(Struct, frozen=True):
-    """One that is there, as people see it."""
+    """A present worker, as people see it."""
 
     name: str
     life: str
@@ -34,9 +34,9 @@ class Worker(Struct, frozen=True):
     version: str
     draining: bool
     up: float
-    """Seconds since it was started …"""
+    """Seconds since it started …"""
     silent: float
-    """… and since its heart last beat, by the server's clock."""
+    """… and since its last heartbeat, by the server's clock."""
     tasks: tuple[tuple[str, str], ...] = ()
     """What it works on: run and task."""
 
@@ -56,7 +56,7 @@ FROM workers ORDER BY worker
 
 
 def list_present_workers(db: Transaction) -> list[Worker]:
-    """Those that are there now."""
+    """Those present now."""
     rows = db.all(_LIST, LIFE)
     return [
         Worker(
@@ -68,7 +68,7 @@ def list_present_workers(db: Transaction) -> list[Worker]:
 
 
 def drain(db: Transaction, name: str) -> bool:
-    """Ask a worker to end when it has finished what it has. False: there is none of that name."""
+    """Ask a worker to exit when its tasks are finished. False: there is none of that name."""
     return db.changed("UPDATE workers SET draining = true WHERE worker = %s", name) > 0
 
 
@@ -88,7 +88,7 @@ class Member(Struct, eq=False):
         return f"{self.name}{LIFE}{self.life}"
 
     def join(self) -> None:
-        """From now on this is the worker of that name. What an earlier life held is free."""
+        """From now on this is the worker of that name. What an earlier process held is free."""
 
         def enter(db: Transaction) -> None:
             before = db.one("SELECT life FROM workers WHERE worker = %s FOR UPDATE", self.name)
@@ -104,7 +104,7 @@ class Member(Struct, eq=False):
         self.server.run(enter, PATIENCE)
 
     def beat(self) -> bool | None:
-        """Show that we are there. Whether we are asked to end; None: we were struck off."""
+        """Show that we are present. Whether we are asked to exit; None: we were removed."""
 
         def renew(db: Transaction) -> bool | None:
             row = db.one(
@@ -127,7 +127,7 @@ class Member(Struct, eq=False):
 
 
 class Janitor:
-    """Strikes off workers that have gone. Any number may be at it: a lock lets one through at a time."""
+    """Removes workers that have gone. Any number may run: a lock lets one through at a time."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -136,7 +136,7 @@ class Janitor:
         self._looked = 0.0
 
     def look(self) -> set[str] | None:
-        """Strike off who has gone, and return who is there; None: another janitor is at it."""
+        """Remove workers that have gone, and return those present; None: another janitor is at it."""
         return self._server.run(self._look, PATIENCE)
 
     def _look(self, db: Transaction) -> set[str] | None:
@@ -147,7 +147,7 @@ class Janitor:
             return None
         rows = db.all("SELECT worker, life, beat, lease FROM workers")
         paused = min((lease for *_, lease in rows), default=LEASE) / 2
-        if now - self._looked > paused:  # We, or the server, were away: nobody is silent for that.
+        if now - self._looked > paused:  # We, or the server, were away: that counts as nobody's silence.
             self._seen.clear()
         self._looked = now
         there = set()

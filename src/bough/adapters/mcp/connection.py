@@ -21,17 +21,17 @@ from mcp.shared.message import SessionMessage
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.core.servers import OAuth, ToolServer, placed
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # What goes wrong is said to the model, not to the terminal.
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # Errors go to the model, not to the terminal.
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
 class ServerLost(Exception):
-    """The server is gone, or never came, as a sentence."""
+    """The server is gone, or never started, as a sentence."""
 
 
 class Connection:
-    """Open from `open` to `close`. It belongs to a task of its own, because the library wants to be left in the task in
-    which it was entered, and calls come from many."""
+    """Open from `open` to `close`. It runs in a task of its own, because the library must be exited in the task that
+    entered it, and calls come from many."""
 
     def __init__(self, transport: Transport, pipes: Pipes | None, timeout: float) -> None:
         self._transport, self._pipes, self._timeout = transport, pipes, timeout
@@ -62,7 +62,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-        """`ServerLost` when it dies or is too slow: then it has to be started again."""
+        """`ServerLost` when it dies or is too slow: then it must be restarted."""
         asking = asyncio.ensure_future(self._client.result().call_tool(tool, arguments))
         await asyncio.wait((asking, self._life), timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():
@@ -70,12 +70,12 @@ class Connection:
             await asyncio.gather(asking, return_exceptions=True)
             if self.lost:
                 raise ServerLost(await self._why() or "it is gone.")
-            raise ServerLost(f"it did not answer within {self._timeout:g} s, and was ended.")
+            raise ServerLost(f"it did not answer within {self._timeout:g} s, and was stopped.")
         try:
             return asking.result()
         except MCPError as error:
             if self.lost:
-                raise ServerLost(await self._why(0.2) or "it said more at once than can be taken in.") from error
+                raise ServerLost(await self._why(0.2) or "its message was too large.") from error
             raise
         except (*GONE, OSError, RuntimeError) as error:
             raise ServerLost(await self._why() or _first(error)) from error
@@ -108,15 +108,15 @@ class Connection:
 
 
 def _first(error: BaseException) -> Exception:
-    """What went wrong, out of the groups that structured concurrency makes of it."""
+    """The actual error, out of the groups that structured concurrency wraps it in."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return error if isinstance(error, Exception) else ServerLost(f"it was ended ({type(error).__name__}).")
+    return error if isinstance(error, Exception) else ServerLost(f"it was stopped ({type(error).__name__}).")
 
 
 @asynccontextmanager
 async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
-    """Messages one a line. A line that is none is passed over: programs print all kinds of things."""
+    """One message per line. Any other line is skipped: programs print all kinds of things."""
     to_session, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -172,7 +172,7 @@ def _oauth(url: str, oauth: OAuth, env: Mapping[str, str]) -> OAuthClientProvide
 
 
 class _Memory:
-    """Tokens are kept as long as the run goes, and nowhere else."""
+    """Tokens are kept as long as the run lasts, and nowhere else."""
 
     def __init__(self) -> None:
         self._tokens: Any = None

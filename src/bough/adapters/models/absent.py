@@ -1,4 +1,4 @@
-"""No model at all, for written plans that ask none. Should one be needed after all, the run halts."""
+"""No model, for written plans that need none. If one is needed after all, the run halts."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class AbsentModel:
     window = 0
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        raise Refused("A model is needed here, and the run was begun without one: `bough resume --model NAME` goes on.")
+        raise Refused("This needs a model, but the run started without one: use `bough resume --model NAME`.")
 
     async def close(self) -> None: ...

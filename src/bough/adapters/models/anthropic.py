@@ -1,8 +1,8 @@
 """Models behind Anthropic's messages interface.
 
-Promises: roles alternate (results of calls and what bough says next are one user turn); the conversation is cached by
-the provider from round to round; thinking is kept in `extra` and sent back in its place, as its signatures demand; each
-block's bytes are encoded once.
+Promises: roles alternate (results of calls and what bough says next are one user turn); the provider caches the
+conversation from round to round; thinking is kept in `extra` and sent back in its place, as its signatures require;
+each block's bytes are encoded once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
-"""Up to here the provider keeps what it has read: the tools and the system prompt, which all agents of a kind share;
-each conversation up to its newest block, which the next round repeats; and up to where the last round ended, since a
-provider looks for what it kept no further back than 20 blocks, and a round with many calls is longer."""
+"""Cache marks: the tools and the system prompt, which all agents of a kind share; each conversation up to its newest
+block, which the next round repeats; and up to where the last round ended, since a provider looks for cached content no
+further back than 20 blocks, and a round with many calls is longer."""
 CLOSED = b",%b}]}]}" % MARK
 NO_OUTPUT = "(no output)"
-"""Stands for the text of a failed call that has none, which the interface refuses."""
+"""Replaces the empty text of a failed call, which the interface rejects."""
 STOPS: dict[str, Stop] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
@@ -66,7 +66,7 @@ class AnthropicModel(OrderedModel):
         return AnthropicReader(self.name, progress)
 
     def body(self, prompt: Prompt) -> bytes:
-        """The request that asks with this prompt."""
+        """The request for this prompt."""
         messages = self._messages(prompt)
         before = self._prefixes.end_of(prompt.messages, _asked_before(prompt.messages))
         return b"".join(
@@ -107,7 +107,7 @@ class AnthropicModel(OrderedModel):
         return {"type": "text", "text": ensure_content(text)}
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
-        # The interface takes nothing but an object here; what the model really wrote is in the journal.
+        # The interface takes only an object here; what the model actually wrote is in the journal.
         arguments = Raw(call.arguments) if parse_fields(call.arguments) is not None else {}
         return {
             "type": "tool_use",
@@ -131,7 +131,7 @@ class AnthropicModel(OrderedModel):
 
 
 def _asked_before(messages: PersistentList[Message]) -> int:
-    """How many of the messages the last round was asked with; 0: this is the first."""
+    """How many of the messages the last round sent; 0: this is the first."""
     place = len(messages)
     while place and not isinstance(messages[place - 1], Replied):
         place -= 1
@@ -191,7 +191,7 @@ _WHOLE = msgspec.json.Decoder(_Whole)
 
 
 class _ContentBlock:
-    """A content block that is still coming in: as it was started, and the pieces since."""
+    """A content block that is still arriving: as it was started, and the pieces since."""
 
     __slots__ = ("json", "signature", "start", "text", "thinking")
 
@@ -228,7 +228,7 @@ class _ContentBlock:
 
 
 class AnthropicReader(BaseReader):
-    """Puts an answer together from events."""
+    """Assembles an answer from events."""
 
     stops = STOPS
 
@@ -296,14 +296,14 @@ class AnthropicReader(BaseReader):
             block.signature.append(delta.signature)
 
     def _count(self, usage: _AnthropicUsage | None) -> None:
-        """Counts are totals; a later event that has one knows better than an earlier one."""
+        """Counts are totals; a later count replaces an earlier one."""
         for name in _AnthropicUsage.__struct_fields__:
             value = getattr(usage, name) if usage is not None else None
             if value is not None:
                 setattr(self._usage, name, value)
 
     def _extra(self, blocks: list[_ContentBlock]) -> str:
-        """What has to come back besides text and calls, with their places marked."""
+        """What must be sent back besides text and calls, with their places marked."""
         kinds = [block.kind for block in blocks]
         if all(kind in ("text", "tool_use") for kind in kinds):
             return ""
@@ -318,5 +318,5 @@ class AnthropicReader(BaseReader):
         return encode_json({"by": self._name, "content": content})
 
     def _is_cut_off(self, block: _ContentBlock) -> bool:
-        """Thinking that was cut off by the limit of tokens has no signature and would be refused."""
+        """Thinking cut off by the token limit has no signature and would be rejected."""
         return STOPS.get(self._stop) == "length" and block.kind == "thinking" and not block.verbatim().get("signature")

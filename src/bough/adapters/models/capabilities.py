@@ -1,7 +1,7 @@
-"""What a local server says of its model: how much it can be shown at once, and whether it calls tools.
+"""What a local server reports about its model: its context window, and whether it calls tools.
 
-Asked once before the first round, and only of servers that a person runs. A server that does not say is no error: then
-nothing is known.
+Queried once before the first round, and only on servers that a person runs. A server that does not say is not an error:
+then nothing is known.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from bough.adapters.models.wire import UNREADABLE, Client, read_everything
 
 TIMEOUT = 3.0
 OLLAMA_WINDOW = 4_096
-"""What Ollama gives a model whose file does not say otherwise, unless it was started with another default."""
+"""Ollama's window for a model whose file does not set one, unless it was started with another default."""
 
 
 class Capabilities(Struct, frozen=True):
     window: int = 0
     """Tokens; 0: it does not say."""
     tools: bool | None = None
-    """Whether its template has room for tools; None: it does not say."""
+    """Whether its template supports tools; None: it does not say."""
     server: str = ""
     """`Ollama`, `llama.cpp`; empty: neither."""
     unreachable: str = ""
-    """Why it cannot be asked at all: nothing listens there."""
+    """Why it is unreachable: nothing listens there."""
     images: bool | None = None
     """Whether it takes images; None: it does not say."""
 
@@ -82,7 +82,7 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
 
 
 async def _request_json(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
-    """The JSON object that it answers with; an empty one for whatever else comes."""
+    """The JSON object that it answers with; empty for anything else."""
     headers = [(b"user-agent", b"bough"), (b"content-type", b"application/json")]
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))

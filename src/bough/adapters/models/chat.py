@@ -1,8 +1,8 @@
 """Models behind a chat completions interface: OpenAI's, and every server that speaks it.
 
-Promises: asks with streaming on and understands a server that does not stream; takes tool calls in all the shapes that
-servers send them in (whole or in pieces, without index or id, an index used twice); keeps what has to be sent back to
-the same model (reasoning, signatures of calls) in `extra`; sends each message's bytes as they were encoded once.
+Promises: requests streaming and understands a server that does not stream; accepts tool calls in all the shapes that
+servers send (whole or in pieces, without index or id, an index used twice); keeps what must be sent back to the same
+model (reasoning, signatures of calls) in `extra`; encodes each message's bytes once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bough.adapters.models.wire import (
 )
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
-IMAGES = "The images that the calls above show, in their order:"
+IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
 """Fields of an answer that a provider wants back with it."""
 STOPS: dict[str, Stop] = {"length": "length", "max_tokens": "length", "content_filter": "refusal", "refusal": "refusal"}
@@ -46,7 +46,7 @@ class ChatModel(HttpModel):
         return ChatReader(self.name, progress)
 
     def body(self, prompt: Prompt) -> bytes:
-        """The request that asks with this prompt."""
+        """The request for this prompt."""
         system = self._heads.system(prompt.system)
         messages = self._messages(prompt)
         between = b"," if system and messages else b""
@@ -73,8 +73,8 @@ class ChatModel(HttpModel):
         return b"," + msgspec.json.encode(options)[1:-1] if options else b""
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """The state is how many results are to come, and the images among those that came: a result is text, so they
-        follow in a message of their own once all results are there."""
+        """The state is how many results are still to come, and the images among those that came: a result is text, so
+        they follow in a message of their own once all results are there."""
         left, *waiting = before.split()[1:] or ["0"]
         shaped = [self._build_message(message)]
         if isinstance(message, Replied):
@@ -107,7 +107,8 @@ class ChatModel(HttpModel):
                 return shaped | self._echo(extra, ECHOED)
 
     def _call(self, call: Call) -> dict[str, Any]:
-        # Many servers read the arguments themselves and fail for good on malformed ones; the result has told the model.
+        # Many servers parse the arguments themselves and fail for good on malformed ones; the result has told the
+        # model.
         arguments = call.arguments if parse_fields(call.arguments) is not None else "{}"
         function = {"name": sanitize_name(call.name, "unknown"), "arguments": arguments}
         return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
@@ -145,7 +146,7 @@ class _CallPiece(Struct):
 
 
 class _Piece(Struct):
-    """The difference that a chunk makes, or the whole message of a server that does not stream."""
+    """A chunk's delta, or the whole message of a server that does not stream."""
 
     content: str | list[Any] | None = None
     refusal: str | None = None
@@ -190,7 +191,7 @@ _CHUNK = msgspec.json.Decoder(_ChatChunk)
 
 
 class _OpenCall:
-    """A tool call that is still coming in."""
+    """A tool call that is still arriving."""
 
     __slots__ = ("arguments", "extra", "id", "index", "name")
 
@@ -203,7 +204,7 @@ class _OpenCall:
 
 
 class ChatReader(BaseReader):
-    """Puts an answer together from chunks."""
+    """Assembles an answer from chunks."""
 
     stops = STOPS
 
@@ -243,7 +244,7 @@ class ChatReader(BaseReader):
             if piece is not None:
                 self._add_piece(piece)
             if choice.finish_reason == "error":
-                raise Complaint({"message": "the answer ended with an error that has no words"})
+                raise Complaint({"message": "the answer ended with an error without a message"})
             if choice.finish_reason:
                 self._stop = choice.finish_reason
 
@@ -316,12 +317,12 @@ class ChatReader(BaseReader):
 
 
 def _join_texts(parts: list[Any]) -> str:
-    """The text of content that comes in parts; parts that are not for reading (thinking) are left out."""
+    """The text of content that comes in parts; parts not meant for reading (thinking) are left out."""
     return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _merge_details(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Details of reasoning as they were before they were cut into pieces: one for each run of a type and index."""
+    """Reasoning details as they were before they were split: one for each run of a type and index."""
     runs: list[list[dict[str, Any]]] = []
     for detail in details:
         same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))

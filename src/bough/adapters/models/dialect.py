@@ -1,4 +1,4 @@
-"""What all models behind HTTP share: one POST a round, each message encoded once, an answer put together as it comes.
+"""What all models behind HTTP share: one POST per round, each message encoded once, an answer assembled as it arrives.
 
 A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
 """
@@ -36,14 +36,14 @@ ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
 
 class Options(Struct, frozen=True):
-    """What servers of one protocol differ in."""
+    """What varies among servers of one protocol."""
 
     usage: bool = True
-    """Off for servers that refuse to be asked for the usage, and send it anyway."""
+    """Off for servers that reject a request for the usage, and send it anyway."""
     temperature: bool = True
-    """Off for servers whose models refuse a temperature."""
+    """Off for servers whose models reject a temperature."""
     max_tokens: int = 32_000
-    """Asked for where the protocol demands a number."""
+    """Sent where the protocol requires a number."""
     images: bool = False
     """The model takes images."""
 
@@ -90,7 +90,7 @@ class HttpModel(ABC):
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
-            # It takes none after all, or not this one: words are enough to continue with.
+            # It takes none after all, or not this one: text is enough to continue with.
             self._sees = False
             self._prefixes.clear()
             return await self.ask(prompt, progress)
@@ -106,25 +106,25 @@ class HttpModel(ABC):
     @staticmethod
     @abstractmethod
     def path(model: str) -> str:
-        """Where the model is asked, below the base URL."""
+        """The model's path, below the base URL."""
 
     @staticmethod
     def headers(key: str) -> dict[str, str]:
-        """What names the caller."""
+        """What identifies the caller."""
         return {"authorization": f"Bearer {key}"} if key else {}
 
     @staticmethod
     def root(url: str) -> str:
-        """The base URL, however much of the protocol's own path people put behind it."""
+        """The base URL, without whatever part of the protocol's own path people append to it."""
         return url
 
     @abstractmethod
     def _always(self, model: str) -> dict[str, Any]:
-        """What every request begins with."""
+        """What every request starts with."""
 
     @abstractmethod
     def body(self, prompt: Prompt) -> bytes:
-        """The request that asks with this prompt."""
+        """The request for this prompt."""
 
     @abstractmethod
     def _reader(self, progress: Progress) -> AnswerReader: ...
@@ -149,19 +149,19 @@ class HttpModel(ABC):
         return self._prefixes.bytes_of(prompt.messages)
 
     def _shown(self, picture: Picture | None) -> str:
-        """The image in base64, or nothing for a model that takes none."""
+        """The image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
 
     def _kept(self, extra: str) -> dict[str, Raw]:
-        """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""
+        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
         kept = parse_fields(extra) if extra else None
         return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
 
 class OrderedModel(HttpModel):
-    """A protocol whose answers are a list of parts, some of which (signed reasoning …) have to come back in their
-    place. An answer's `extra` then lists the parts, with a mark where its text and each of its calls belong."""
+    """A protocol whose answers are a list of parts, some of which (signed reasoning …) must be sent back in place. An
+    answer's `extra` then lists the parts, with a mark where its text and each of its calls belong."""
 
     TEXT: ClassVar[str]
     CALL: ClassVar[str]
@@ -195,11 +195,11 @@ class OrderedModel(HttpModel):
 
     @abstractmethod
     def _text(self, text: str, mark: dict[str, Any]) -> Any:
-        """The part that says the text; the mark has what else belongs to it."""
+        """The part with the text; the mark has what else belongs to it."""
 
     @abstractmethod
     def _call(self, call: Call, mark: dict[str, Any]) -> Any:
-        """The part that is a call; the mark has what else belongs to it."""
+        """The part with a call; the mark has what else belongs to it."""
 
     def _verbatim(self, part: dict[str, Any]) -> Any:
         return part
@@ -207,7 +207,7 @@ class OrderedModel(HttpModel):
 
 def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
     """The parts, in a turn of their own or added to the open one: roles alternate. The last turn, and the last part in
-    it, stay open, so that what comes next can still join; whoever puts the request together closes both."""
+    it, stay open, so that what comes next can still join; the caller that completes the request closes both."""
     encoded = msgspec.json.encode(list(parts))[1:-2]
     if role == before:
         return b"}," + encoded
@@ -216,15 +216,15 @@ def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]
 
 
 def ensure_content(text: str) -> str:
-    """Text that a server takes back: most refuse one without content."""
+    """Text that a server accepts back: most reject one without content."""
     return text if text.strip() else EMPTY
 
 
 class BaseReader(ABC):
-    """Puts an answer together from what a server sends."""
+    """Assembles an answer from what a server sends."""
 
     stops: ClassVar[dict[str, Stop]] = {}
-    """The protocol's words for why an answer ended, where that is neither its end nor a call."""
+    """The protocol's reasons why an answer ended, where that is neither its end nor a call."""
 
     def __init__(self, name: str, progress: Progress) -> None:
         self.finished = False

@@ -1,7 +1,7 @@
 """What can go wrong between bough and a provider, as one of two errors with a sentence for the person.
 
-`Passing` is worth another try, `Refused` is not. A sentence says what happened, where, and what to do, with the
-provider's own words cut to a line; the key is struck out of them, however much of it a provider repeats.
+`Passing` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the provider's
+own message cut to a line; the key is redacted from it, however much of it a provider repeats.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachabl
 from bough.core.errors import Exhausted, Passing, Refused, Sign, TooLong, Unavailable
 
 SHOWN = 300
-"""Characters of a provider's own words that a person sees."""
+"""Characters of a provider's own message that a person sees."""
 LONGEST_WAIT = 8 * 86_400.0
 """A week's quota, and a day."""
 PATIENCE = 600.0
-"""Seconds that are waited for at most; a server that asks for more has no quota left until then."""
+"""Longest wait in seconds; a server that asks for more has no quota left until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 OVERLOADED = 529
 """Anthropic's own status for it."""
@@ -53,7 +53,7 @@ STATUS_OF_KIND = {
     "request_too_large": 413,
     "timeout_error": 504,
 }
-"""Errors that come inside an answer have a name in place of a status. An unknown name counts as a passing problem."""
+"""Errors inside an answer have a name in place of a status. An unknown name counts as a passing problem."""
 
 _TOO_LONG = (
     r"(?i)context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
@@ -68,9 +68,9 @@ _WINDOWS = (
     r"(?i)maximum number of tokens allowed \(([\d,]{3,})\)",
     r"(?i)with ([\d,]{3,}) maximum context",
 )
-"""How providers and servers say how much a model can be shown; the number is the first group."""
+"""How providers and servers state a model's window; the number is the first group."""
 _BAD_KEY = r"(?i)API key (not valid|expired)"
-"""Google says it with the status of a malformed request."""
+"""Google reports it with the status of a malformed request."""
 _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
@@ -79,17 +79,17 @@ RESETS = ("anthropic-ratelimit-unified-reset", "x-ratelimit-reset")
 
 
 class Endpoint(Struct, frozen=True):
-    """Where one model is served, and by which key. Its own text has no secret in it."""
+    """Where one model is served, and with which key. Its repr has no secret in it."""
 
     name: str
     """`provider:model`."""
     base_url: str
-    """May have credentials of its own in it."""
+    """May contain credentials."""
     key: str = ""
     key_variable: str = ""
-    """The environment variable that holds the key; empty when the place takes none."""
+    """The environment variable that holds the key; empty when the endpoint takes none."""
     advice: str = ""
-    """What to do when the place does not let one in, where that is more than a key."""
+    """What to do when the endpoint denies access, where that is more than a key."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r})"
@@ -100,7 +100,7 @@ class Endpoint(Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        """Host and port: what a person needs to recognise the place, without any credentials in the URL."""
+        """Host and port: what a person needs to recognise the endpoint, without any credentials in the URL."""
         rest = self.base_url.partition("://")[2] or self.base_url
         return re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
@@ -123,7 +123,7 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
         target = at.hush(headers.get("location", "another place"))
-        return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to where it leads.")
+        return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target.")
     return _classify(at, status, error, wait)
 
 
@@ -138,7 +138,7 @@ def explain_error(at: Endpoint, error: Any) -> Unavailable:
 
 
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
-    """What an error on the way means."""
+    """What a connection error means."""
     if isinstance(error, UnreachableInTime):
         return _pass(
             f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.", "down"
@@ -152,9 +152,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
                 "check the base URL, or give the system the certificate of your own authority."
             )
         if is_unreachable(error):
-            passing = _pass(
-                f"Nothing answers at {at.host}, where {at.name} is asked; {_advise_on_connection(at)}.", "down"
-            )
+            passing = _pass(f"Nothing answers at {at.host} for {at.name}; {_advise_on_connection(at)}.", "down")
             passing.nobody = True
             return passing
         return _pass(
@@ -162,14 +160,12 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
             "down",
         )
     if isinstance(error, BadAddress):
-        return Refused(
-            f"{at.host} is not an address that can be asked; set the base URL to one with http:// or https://."
-        )
+        return Refused(f"{at.host} is not a valid address; set the base URL to one with http:// or https://.")
     return explain_cut_stream(at, at.hush(str(error)))
 
 
 def is_unreachable(error: BaseException | None) -> bool:
-    """Whether nothing listens there, or there is no such place: not a network that is away for a moment."""
+    """Whether nothing listens there, or the host does not exist: not a network that is down for a moment."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError):
             return True
@@ -189,7 +185,7 @@ def explain_cut_stream(at: Endpoint, detail: str = "") -> Passing:
 
 def explain_garbled(at: Endpoint, sample: bytes) -> Passing:
     text = at.hush(sample[:200].decode(errors="replace"))
-    return Passing(f"{at.host} sent something for {at.name} that is not a model's answer: {text!r}")
+    return Passing(f"{at.host} sent an invalid answer for {at.name}: {text!r}")
 
 
 def explain_web_page(at: Endpoint) -> Refused:
@@ -198,7 +194,7 @@ def explain_web_page(at: Endpoint) -> Refused:
 
 def explain_timeout(at: Endpoint, limit: float) -> Passing:
     return Passing(
-        f"The answer of {at.name} at {at.host} was given up after {limit:g} s: if it is only slow, raise model_longest "
+        f"The answer of {at.name} at {at.host} timed out after {limit:g} s: if it is just slow, raise model_longest "
         "under [limits]."
     )
 
@@ -235,22 +231,22 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
         return TooLong(
             f"The conversation is too long for {at.name} at {at.host}{told} "
-            "— take a model with a longer context window, or a smaller goal.",
+            "— use a model with a larger context window, or a smaller goal.",
             parse_window(words) or _read_stated_window(error),
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
         return Exhausted(
-            f"The quota for {at.name} at {at.host} is used up until {_format_moment(until)} (429){told}", until
+            f"The quota for {at.name} at {at.host} is exhausted until {_format_moment(until)} (429){told}", until
         )
     if status == 429:
-        return _pass(f"{at.host} asks to slow down for {at.name} (429){told}", "throttled", wait)
+        return _pass(f"{at.host} is rate-limiting {at.name} (429){told}", "throttled", wait)
     if status in PASSING_STATUS or status >= 500:
         # A server that knows when to come back, or that is overloaded, works; it wants fewer requests.
         sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
-        return _pass(f"{at.host} has a problem of its own with {at.name} ({status}){told}", sign, wait)
+        return _pass(f"{at.host} failed to serve {at.name} ({status}){told}", sign, wait)
     if status in (401, 403):
-        return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
+        return Refused(f"{at.host} rejected the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
         pull = f", or run `ollama pull {at.model}`" if at.name.startswith("ollama:") else ""
         return Refused(
@@ -269,21 +265,21 @@ def _pass(message: str, sign: Sign, wait: float | None = None) -> Passing:
 
 
 def parse_window(words: str) -> int:
-    """The model's window, as its refusal of a conversation says it; 0: it does not."""
+    """The model's window, as its rejection of a conversation states it; 0: it does not."""
     found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
     window = int(found[1].replace(",", "")) if found else 0
     return window if 0 < window < 10**9 else 0
 
 
 def _read_stated_window(answer: Any) -> int:
-    """llama.cpp has the number beside its words."""
+    """llama.cpp sends the number as a field."""
     error = _find_error(answer)
     size = error.get("n_ctx") if isinstance(error, dict) else None
     return size if isinstance(size, int) and size > 0 else 0
 
 
 def _format_moment(at: float) -> str:
-    """As a person's clock says it: `14:30`, or with the day when it is not today."""
+    """As a person's clock shows it: `14:30`, or with the day when it is not today."""
     local = localtime(at)
     return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
 
@@ -292,7 +288,7 @@ def _advise_on_key(at: Endpoint) -> str:
     if at.advice:
         return at.advice
     if not at.key_variable:
-        return "this place was not expected to need one; check the base URL"
+        return "this endpoint should not need one; check the base URL"
     if not at.key:
         return f"none was sent: set {at.key_variable}"
     return f"check the value of {at.key_variable}, and that it may use this model"
@@ -305,7 +301,7 @@ def _advise_on_connection(at: Endpoint) -> str:
 
 
 def _parse_reset(text: str) -> float:
-    """Seconds since 1970, from the same, from milliseconds, or from a date."""
+    """Seconds since 1970, from such a number, from milliseconds, or from a date."""
     if not text.replace(".", "", 1).isdigit():
         return datetime.fromisoformat(text).timestamp()
     number = float(text)

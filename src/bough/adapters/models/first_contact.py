@@ -1,4 +1,4 @@
-"""A model that nobody has reached yet. Where nothing listens at all, waiting for it in silence helps no one."""
+"""A model that has not been reached yet. Where nothing listens at all, waiting in silence helps no one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from bough.ports import Model
 
 
 class FirstContact:
-    """Passes everything through. Until the server has shown that it is there, a refused connection is not tried again:
-    the run halts, and says so at once. Later one is a passing trouble like any other."""
+    """Passes everything through. Until the server has answered once, a refused connection is not retried: the run
+    halts, and says so at once. Later it is a passing error like any other."""
 
     def __init__(self, model: Model) -> None:
         self.name = model.name

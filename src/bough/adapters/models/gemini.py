@@ -26,7 +26,7 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 
 VERSION = "/v1beta"
 FOREIGN = "skip_thought_signature_validator"
-"""In place of the signature of a call that this model did not make: newer models refuse a turn without any."""
+"""Replaces the signature of a call that this model did not make: newer models reject a turn without any."""
 STOPS: dict[str, Stop] = {
     "MAX_TOKENS": "length",
     **dict.fromkeys(
@@ -83,7 +83,7 @@ class GeminiModel(OrderedModel):
         return b',"generationConfig":' + msgspec.json.encode(options) if options else b""
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """The state is the role, and the names of the calls whose results come next: a result has to name its tool."""
+        """The state is the role, and the names of the calls whose results come next: a result must name its tool."""
         role, _, names = before.partition(" ")
         called: dict[str, str] = msgspec.json.decode(names) if names else {}
         match message:
@@ -111,7 +111,7 @@ class GeminiModel(OrderedModel):
         return {"text": text} | _make_signature(mark)
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
-        # The interface takes nothing but an object here; what the model really wrote is in the journal.
+        # The interface takes only an object here; what the model actually wrote is in the journal.
         arguments = Raw(call.arguments) if parse_fields(call.arguments) is not None else {}
         called = {"id": call.id, "name": sanitize_name(call.name, "unknown"), "args": arguments}
         return {"functionCall": called} | _make_signature(mark)
@@ -210,7 +210,7 @@ class _Segment:
 
 
 class GeminiReader(BaseReader):
-    """Puts an answer together from chunks. The last one has the reason for the end and the usage."""
+    """Assembles an answer from chunks. The last one has the finish reason and the usage."""
 
     stops = STOPS
 
@@ -270,7 +270,7 @@ class GeminiReader(BaseReader):
             self._progress(mend_surrogates(text))
 
     def _extra(self) -> str:
-        """Which part had which signature. Parts without any are their text and their calls, which is enough."""
+        """Which part had which signature. Parts without one need only their text and their calls."""
         if not any(segment.signature for segment in self._segments):
             return ""
         alone = sum(1 for segment in self._segments if not segment.call and segment.read().strip()) == 1

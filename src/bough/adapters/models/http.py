@@ -1,4 +1,5 @@
-"""The way to a server: httpx2, with a limit on silence that begins with the answer, and the errors of link.py."""
+"""The connection to a server: httpx2, with a limit on silence that starts with the answer, and the errors of
+link.py."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class HttpLink:
     """
 
     def __init__(self, idle: float, authorities: ssl.SSLContext, proxies: bool = False) -> None:
-        """`proxies`: go through the one that the environment names."""
+        """`proxies`: use the one that the environment names."""
         self._keep = idle
         self._authorities = authorities
         self._proxies = proxies
@@ -56,7 +57,7 @@ class HttpLink:
             async with asyncio.timeout(None) as silence:
                 response = await http.send(request, stream=True)
                 try:
-                    # The lines of a stream arrive as they are; only what a server packed against our wish is unpacked.
+                    # The lines of a stream arrive as they are; only what a server compressed unasked is decompressed.
                     packed = "content-encoding" in response.headers
                     pieces = response.aiter_bytes() if packed else response.aiter_raw()
                     async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as content:
@@ -92,7 +93,7 @@ class HttpLink:
         except (ImportError, ValueError) as error:
             raise Refused(
                 f"The proxy that the environment names cannot be used ({error}); "
-                "correct HTTPS_PROXY and ALL_PROXY, or unset them."
+                "fix HTTPS_PROXY and ALL_PROXY, or unset them."
             ) from None
 
     async def _put_back(self, http: httpx2.AsyncClient) -> None:
@@ -118,8 +119,8 @@ def _parse_url(url: str) -> httpx2.URL:
 async def _limit_silence(
     pieces: AsyncIterator[bytes], silence: asyncio.Timeout, quiet: float
 ) -> AsyncGenerator[bytes, None]:
-    """The pieces. Once the first is there, silence is limited: the library knows one limit for all reading, and before
-    the first byte a slow model may read for minutes."""
+    """The pieces. Once the first arrives, silence is limited: the library has one limit for all reads, and before the
+    first byte a slow model may read for minutes."""
     now = asyncio.get_running_loop().time
     async for piece in pieces:
         silence.reschedule(now() + quiet)

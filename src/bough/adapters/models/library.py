@@ -1,8 +1,9 @@
-"""Models through pydantic-ai: Amazon Bedrock, Google Cloud, and whatever else it knows (`pydantic-ai:PROVIDER:MODEL`).
+"""Models through pydantic-ai: Amazon Bedrock, Google Cloud, and whatever else it supports
+(`pydantic-ai:PROVIDER:MODEL`).
 
-How one signs in there is a library's business, not ours. An optional extra, loaded when such a model is asked for.
-Promises: reasoning and signatures are kept in `extra` and come back in their place; the library's cache marks are on;
-what goes wrong is one of our errors. It converts the whole conversation every round, as the library wants it.
+Signing in there is a library's business, not ours. An optional extra, loaded when such a model is needed. Promises:
+reasoning and signatures are kept in `extra` and sent back in place; the library's cache marks are on; its errors become
+ours. It converts the whole conversation every round, as the library requires.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class LibraryModel:
             came.response = stream.get()
 
     def _messages(self, prompt: Prompt) -> list[Any]:
-        """In the library's shapes: what is said between two answers is one request."""
+        """In the library's format: messages between two answers are one request."""
         from pydantic_ai import messages as m
 
         made: list[Any] = []
@@ -151,7 +152,7 @@ class LibraryModel:
         raise TypeError(message)
 
     def _response(self, message: Replied) -> Any:
-        """The answer as this very model gave it, with our names for its calls; else its text and calls."""
+        """The answer as this very model gave it, with our ids for its calls; else its text and calls."""
         from pydantic_ai import messages as m
 
         kept = parse_fields(message.extra) if message.extra else None
@@ -207,7 +208,7 @@ class LibraryModel:
 
 
 class _Came:
-    """What has come of an answer so far."""
+    """What has arrived of an answer so far."""
 
     def __init__(self) -> None:
         self.response: Any = None
@@ -308,11 +309,11 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except x.ModelHTTPError as error:
         raise _of_status(at, error) from error
     except x.ModelAPIError as error:
-        raise Passing(f"{at.host} could not be asked for {at.name}: {at.hush(str(error))}") from error
+        raise Passing(f"{at.host} could not be reached for {at.name}: {at.hush(str(error))}") from error
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
-        raise Refused(f"{at.name} at {at.host} cannot be asked: {at.hush(str(error))} — {at.advice}.") from error
+        raise Refused(f"{at.name} at {at.host} is unavailable: {at.hush(str(error))} — {at.advice}.") from error
 
 
 def _of_status(at: Endpoint, error: Any) -> Unavailable:

@@ -1,4 +1,4 @@
-"""A request and its answer, and what can go wrong between them. The one way there is, is http.py."""
+"""A request and its answer, and what can go wrong between them. The only implementation is http.py."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class LinkError(Exception):
-    """The connection broke, or what came over it was no HTTP."""
+    """The connection broke, or what came over it was not HTTP."""
 
 
 class BadAddress(LinkError):
-    """The URL cannot be asked at all."""
+    """The URL is unusable."""
 
 
 class Unreachable(LinkError):
-    """There was no connection."""
+    """No connection."""
 
 
 class UnreachableInTime(Unreachable):
-    """There was none yet when the time was up."""
+    """No connection before the timeout."""
 
 
 class Silent(LinkError):
-    """There was a connection, and nothing came over it for too long."""
+    """A connection on which nothing came for too long."""
 
 
 class Timeouts(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Timeouts(Struct, frozen=True):
     quiet: float
     """Seconds without a byte, either way."""
     patient: bool = False
-    """Silence before the first byte of the content is not limited: whoever asks has a limit for the whole."""
+    """Silence before the first byte of the content is not limited: the caller limits the whole."""
 
     @property
     def first(self) -> float | None:
@@ -46,13 +46,13 @@ class Timeouts(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
-    """Names in small letters."""
+    """Names in lower case."""
     pieces: AsyncGenerator[bytes, None]
-    """The content as it comes in, unpacked."""
+    """The content as it arrives, decompressed."""
 
 
 class Link(Protocol):
-    """Any number of exchanges at once; connections are kept and used again."""
+    """Any number of exchanges at once; connections are kept and reused."""
 
     def exchange(
         self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts

@@ -18,7 +18,7 @@ Encode = Callable[[Message, str], tuple[bytes, str]]
 MOST = 256
 """Conversations that are kept."""
 ROOM = 64_000_000
-"""Bytes of them that are kept; the conversation asked for last is kept whatever its size."""
+"""Bytes of them that are kept; the latest conversation is kept whatever its size."""
 
 
 class _EncodedConversation:
@@ -37,7 +37,7 @@ class Prefixes:
     """The encoded conversations that are in use.
 
     Safe to share among any number of agents of one event loop: nothing here waits. A trail that branched off has a root
-    of its own and is encoded once more; a shorter trail of a known root costs nothing but the copy.
+    of its own and is encoded again; a shorter trail of a known root costs only the copy.
     """
 
     def __init__(self, encode: Encode, most: int = MOST, room: int = ROOM) -> None:
@@ -66,7 +66,7 @@ class Prefixes:
         return kept.body
 
     def end_of(self, trail: PersistentList[Message], count: int) -> int:
-        """Where the first `count` messages of a trail end in the bytes that were just given for it."""
+        """Where the first `count` messages of a trail end in the bytes just returned for it."""
         return self._find(trail).ends[count - 1] if count else 0
 
     def clear(self) -> None:
@@ -74,7 +74,7 @@ class Prefixes:
         self._size = 0
 
     def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
-        """What is kept of the trail, put last: the order of the list is the order of use."""
+        """What is kept of the trail, moved to the end: the order of the list is the order of use."""
         for place in range(len(self._kept) - 1, -1, -1):
             if self._kept[place].trail.same_root(trail):
                 kept = self._kept.pop(place)
@@ -107,7 +107,7 @@ class Heads:
         return known
 
     def tools(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """Kept by their number: there is one set for all rounds, and a smaller one for the last."""
+        """Kept by their number: one set serves all rounds, and a smaller one the last."""
         known = self._tools.get(len(specs))
         if known is None or known[0] != specs:
             known = self._tools[len(specs)] = (specs, self._encode_tools(specs))

@@ -1,4 +1,4 @@
-"""What a call cost, from a price table that comes with a library: nothing is fetched.
+"""What a call cost, from a price table that comes with a library: nothing is downloaded.
 
 The library is loaded at the first answer that can have a price at all.
 """
@@ -26,18 +26,18 @@ PRICED = {
     "vertex": "google",
     "xai": "x-ai",
 }
-"""bough's name of a provider → the table's. What is not here has no price that could be known."""
+"""bough's name of a provider → the table's. A provider that is not here has no known price."""
 
 
 def compute_price(provider: str, model: str, usage: Usage) -> float | None:
-    """US dollars, or None when the price, or what was used, is not known."""
+    """US dollars, or None when the price, or the usage, is unknown."""
     known = PRICED.get(provider)
     if known is None or not (usage.input or usage.output):
         return None
     import genai_prices
 
     used = genai_prices.Usage(
-        # A server that counts cached tokens apart would contradict itself in the eyes of the library.
+        # To the library, a server that counts cached tokens separately would contradict itself.
         input_tokens=max(usage.input, usage.cache_read + usage.cache_write),
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read,
@@ -50,7 +50,7 @@ def compute_price(provider: str, model: str, usage: Usage) -> float | None:
 
 
 Window = Callable[[], int]
-"""Tokens that a model can be shown at once; 0: not known."""
+"""The context window in tokens; 0: unknown."""
 
 
 def find_window(provider: str, model: str, otherwise: int = 0) -> int:
@@ -68,10 +68,10 @@ def find_window(provider: str, model: str, otherwise: int = 0) -> int:
 
 
 def unknown_window() -> int:
-    """The window of a model of which nothing is known."""
+    """The window of an unknown model."""
     return 0
 
 
 def no_price(usage: Usage, model: str) -> None:
-    """The price of a model that has none."""
+    """For a model without a price."""
     return

@@ -1,6 +1,5 @@
-"""Which protocol a model is spoken to in, by evidence: what the person says, what an earlier run learned, what the
-server says of it, what is known of its family. Where nothing is known it is offered tools, and the ladder may change
-that."""
+"""Which protocol a model uses, by evidence: what the person sets, what an earlier run learned, what the server reports,
+what is known about its family. Where nothing is known it is offered tools, and the ladder may change that."""
 
 from __future__ import annotations
 
@@ -38,18 +37,19 @@ FAMILIES: tuple[tuple[str, AnswerProtocol], ...] = (
     ),
     (r"llama-?3\.[13].*70b|llama-?4|glm-?4|kimi|minimax|deepseek-(v3|chat|reasoner)|hermes-[34]|command-[ar]", "tools"),
 )
-"""Names of models, and how well-behaved families act; the first that is found counts."""
+"""Names of models, and how well-behaved families act; the first match counts."""
 
 
 class ProtocolLesson(Struct, frozen=True):
-    """What a run learned of a model."""
+    """What a run learned about a model."""
 
     protocol: AnswerProtocol
     why: str
 
 
 class KnownProtocols:
-    """What is known of this project's models. `learn` is kept in a file beside the journal, which may be deleted."""
+    """What is known about this project's models. `learn` keeps it in a file next to the journal, which may be
+    deleted."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class KnownProtocols:
         said: Mapping[str, Capabilities],
         elsewhere: frozenset[str] = frozenset(),
     ) -> None:
-        """`settings`: what the person says, by model; `said`: what servers say; `elsewhere`: models that are not asked
-        at their provider's own place, so that their provider's name says nothing."""
+        """`settings`: what the person sets, by model; `said`: what servers report; `elsewhere`: models not served by
+        their provider itself, so that the provider's name says nothing."""
         self._file = file
         self._settings = settings
         self._said = said
@@ -68,7 +68,7 @@ class KnownProtocols:
 
     def of(self, model: str) -> Spoken:
         setting = self._settings.get(model)
-        if setting is None:  # A model of the caller's own: it is as capable as they say.
+        if setting is None:  # The caller's own model: it is as capable as they say.
             return Spoken()
         if setting != "auto":
             return Spoken(setting, "you set it")
@@ -81,8 +81,8 @@ class KnownProtocols:
         if said.tools is False:
             return Spoken("text", f"{said.server} says that it cannot call tools")
         if family := find_family_protocol(name or provider):
-            return Spoken(family, "models of its family do best with it", may_change=family == "tools")
-        why = f"{said.server} says that it can call tools" if said.tools else "nothing is known of it yet"
+            return Spoken(family, "models of its family work best with it", may_change=family == "tools")
+        why = f"{said.server} says that it can call tools" if said.tools else "nothing is known about it yet"
         return Spoken("tools", why, may_change=True)
 
     @property
@@ -109,5 +109,5 @@ def _load_lessons(file: Path) -> dict[str, ProtocolLesson]:
     except (
         FileNotFoundError,
         *UNREADABLE,
-    ):  # Nothing learned yet, or a file that nobody can read: it is learned again.
+    ):  # Nothing learned yet, or an unreadable file: it is learned again.
         return {}

@@ -1,4 +1,4 @@
-"""Models by name: `provider:model`, with the places and keys of the providers.
+"""Models by name: `provider:model`, with the endpoints and keys of the providers.
 
 Keys come from the environment, else from the keyring of the operating system, and from nowhere else.
 """
@@ -39,7 +39,7 @@ SERVICE = "bough"
 """The name that keys have in the keyring; the user is the name of the variable."""
 PROBE_TIMEOUT = 5.0
 SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4096, "claude-3-sonnet": 4096}
-"""Old models that refuse to be asked for longer answers."""
+"""Old models that reject requests for longer answers."""
 
 
 class Provider(Struct, frozen=True):
@@ -50,13 +50,13 @@ class Provider(Struct, frozen=True):
     dialect: str = "chat"
     """The protocol that it speaks."""
     options: Options = Options()
-    """What holds at its own place."""
+    """What applies at its own endpoint."""
     advice: str = ""
-    """How one signs in, where that takes more than a key."""
+    """How to sign in, where that takes more than a key."""
 
 
 LIBRARY = "library"
-"""In place of a protocol: the model is asked through pydantic-ai."""
+"""In place of a protocol: the model is called through pydantic-ai."""
 GOOGLE_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 PROVIDERS = {
     "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", "anthropic"),
@@ -98,7 +98,7 @@ DIALECTS = {
     "gemini": ("gemini", "GeminiModel"),
     "responses": ("responses", "ResponsesModel"),
 }
-"""The protocols: the file here and the class in it, which is loaded when a model that speaks it is asked for."""
+"""The protocols: the file here and the class in it, loaded when a model that uses it is needed."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
@@ -118,8 +118,8 @@ def make_model(
 ) -> Model:
     """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
 
-    `window`: tokens that it can be shown at once, in case that is not known of it; `images`: whether it takes them,
-    when somebody knows."""
+    `window`: the context window in tokens, in case it is unknown; `images`: whether it takes them, when that is
+    known."""
     if name == NOBODY:
         return AbsentModel()
     provider, model = parse_model_name(name, base_url, env)
@@ -161,22 +161,22 @@ def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) ->
         )
     if provider not in PROVIDERS and provider != REPLAY:
         close = suggest_word(provider.lower(), [*PROVIDERS, REPLAY])
-        hint = f"did you mean {close}:{model}?" if close else f"it knows {', '.join([*PROVIDERS, REPLAY])}."
+        hint = f"did you mean {close}:{model}?" if close else f"bough knows {', '.join([*PROVIDERS, REPLAY])}."
         raise UsageError(
-            f"bough knows no provider {provider!r}: {hint} "
+            f"Unknown provider {provider!r}: {hint} "
             f"Any OpenAI-compatible endpoint works as openai:{model} with --base-url."
         )
     return provider, model
 
 
 def split_address(name: str) -> tuple[str, str | None]:
-    """A name, and the address that may stand behind it: `openai:small@http://127.0.0.1:8080/v1`."""
+    """A name, and the address that may follow it: `openai:small@http://127.0.0.1:8080/v1`."""
     found = re.fullmatch(r"(.+)@(https?://\S+)", name.strip())
     return (found[1], found[2]) if found else (name, None)
 
 
 def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
-    """Where the model is asked, without a user or password; empty for what is asked nowhere."""
+    """Where the model is served, without a user or password; empty for what is served nowhere."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return ""
     name, own = split_address(name)
@@ -188,7 +188,7 @@ def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) 
 
 
 def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
-    """Where the model is asked, and with which key."""
+    """Where the model is served, and with which key."""
     provider, model = parse_model_name(name, base_url, env)
     known = PROVIDERS[provider]
     url = (
@@ -198,7 +198,7 @@ def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> En
     )
     url = url if known.dialect == LIBRARY else _load_dialect(known).root(url)
     if url != known.base_url and not re.match(r"https?://[^/\s]", url):
-        raise UsageError(f"The base URL {url!r} is not an address: it has to begin with http:// or https://.")
+        raise UsageError(f"The base URL {url!r} is not an address: it must begin with http:// or https://.")
     own = url == known.base_url
     key = find_key(provider, env, keyring=own)
     if own and known.keys and not key:
@@ -210,8 +210,8 @@ def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> En
 
 
 def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
-    """The provider's key, or nothing. The keyring is asked only for the provider's own place: what a person keeps there
-    is not sent to any other."""
+    """The provider's key, or nothing. The keyring is used only for the provider's own endpoint: a key kept there is not
+    sent to any other."""
     names = PROVIDERS[provider].keys if provider in PROVIDERS else ()
     for name in names:
         if env.get(name, "").strip():
@@ -220,8 +220,8 @@ def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str
 
 
 def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
-    """Values that must never be written anywhere: keys, and whatever else the environment calls a secret; with them the
-    keys of the named models from the keyring. The longest first, so that none hides a part of another."""
+    """Values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys of
+    the named models from the keyring. The longest first, so that none hides a part of another."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
     found = {value.strip() for name, value in env.items() if _is_secret(name, value.strip(), name in known)}
     found |= {key for name in models if len(key := find_key(name.partition(":")[0], env)) >= 8}
@@ -242,7 +242,7 @@ class Reachability(NamedTuple):
 async def probe_model(
     name: str, *, base_url: str | None = None, client: Client, env: Mapping[str, str], timeout: float = PROBE_TIMEOUT
 ) -> Reachability:
-    """Whether the model can be asked, found out without asking it anything."""
+    """Whether the model is available, found out without calling it."""
     try:
         provider, model = parse_model_name(name, base_url, env)
         if provider == REPLAY:
@@ -251,7 +251,7 @@ async def probe_model(
         at = find_endpoint(name, base_url, env)
         if PROVIDERS[provider].dialect == LIBRARY:
             load_library(at, env)
-            return Reachability(True, f"{at.name} is set up ({at.host}); whether it answers shows when it is asked")
+            return Reachability(True, f"{at.name} is set up ({at.host}); the first call shows whether it answers")
         return await _probe_endpoint(client, at, timeout, _load_dialect(PROVIDERS[provider]))
     except (UsageError, Unavailable) as error:
         return Reachability(False, str(error))
@@ -277,7 +277,7 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
         return Reachability(
             False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close}' if close else ''}"
         )
-    return Reachability(True, f"{at.name} is there ({at.host})")
+    return Reachability(True, f"{at.name} is available ({at.host})")
 
 
 class _Entry(Struct):
@@ -300,19 +300,19 @@ def _list_models(body: bytes) -> list[str]:
 
 
 def _compute_price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
-    """By the name that was asked for; by the one that answered when a name stands for several."""
+    """By the name that was requested; by the one that answered when a name covers several."""
     cost = compute_price(provider, model, usage)
     return cost if cost is not None or answered == model else compute_price(provider, answered, usage)
 
 
 def _choose_higher_price(own: ModelPrice, known: Price, usage: Usage, answered: str) -> float | None:
-    """What the person's settings say it costs; where the provider's price is known and higher, that one. A repository's
-    file cannot make a call look cheap."""
+    """The price in the person's settings; where the provider's price is known and higher, that one. A repository's file
+    cannot make a call look cheap."""
     return max(own.of(usage), known(usage, answered) or 0.0) if usage.input or usage.output else None
 
 
 def has_price(name: str, base_url: str | None, env: Mapping[str, str]) -> bool:
-    """Whether it is known what calls of the model cost. A recording and a model on this machine cost nothing."""
+    """Whether the price of the model's calls is known. A recording and a model on this machine cost nothing."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return True
     provider, model = parse_model_name(name, base_url, env)
@@ -335,5 +335,5 @@ def _read_keyring(name: str) -> str:
     try:
         return (keyring.get_password(SERVICE, name) or "").strip()
     except KeyringError:
-        # No usable keyring is no error: the person is told which variable to set.
+        # A missing keyring is not an error: the person is told which variable to set.
         return ""

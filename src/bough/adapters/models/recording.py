@@ -1,6 +1,6 @@
-"""Models that are recorded, and recordings that are models.
+"""Recorded models, and recordings that act as models.
 
-A recording is a text file: a header, then one JSON line for each answer, durable before the answer is handed on. It
+A recording is a text file: a header, then one JSON line for each answer, durable before the answer is returned. It
 holds answers, never prompts or keys. A replayed answer is found by the name of its call within the run, so a recording
 belongs to one goal, one repository and one version of the prompts.
 """
@@ -42,14 +42,14 @@ class RecordedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     answer: Answer
     seconds: float
     prompt: str
-    """SHA-256 of the prompt: tells whether a later run asked the same."""
+    """SHA-256 of the prompt: tells whether a later run sent the same."""
 
 
 class RecordingModel:
     """Wraps a model and appends its answers to a file."""
 
     def __init__(self, model: Model, path: Path, note: str = "", secrets: Iterable[str] = ()) -> None:
-        """`secrets` are struck out of what is written, should a model repeat one."""
+        """`secrets` are redacted from what is written, should a model repeat one."""
         self.name = model.name
         self._model = model
         self._path = path
@@ -79,13 +79,13 @@ class RecordingModel:
 
 
 class ReplayModel:
-    """Answers from a recording. Each recorded answer is given once, in the order in which it was recorded."""
+    """Answers from a recording. Each recorded answer is given once, in recorded order."""
 
     window = 0
-    """Nobody reads what a recording is shown, so it can be shown anything."""
+    """A recording ignores its prompts, so their size does not matter."""
 
     def __init__(self, path: Path, pace: float = 0.0) -> None:
-        """`pace` is the share of the original time that an answer takes, up to a short pause; 0: at once."""
+        """`pace` is the fraction of the original time that an answer takes, up to a short pause; 0: at once."""
         self.name = f"replay:{path}"
         self._path = path
         self._pace = pace
@@ -107,8 +107,8 @@ class ReplayModel:
         return line.answer
 
     def _find_earlier(self, key: str) -> deque[RecordedAnswer] | None:
-        """A run that was taken back asks again under other numbers: its rounds are counted on, and a fresh agent has a
-        number of its own. Then the nearest answer before that counts, of the same round or the same helper."""
+        """A rewound run asks again under other numbers: its rounds count on, and a fresh agent has a number of its own.
+        Then the nearest earlier answer counts, of the same round or the same helper."""
         task, who, number = [*key.split("#"), "", ""][:3]
         counted, same = (who, rf"(\d+)#{number}") if who.isdigit() else (number, rf"{re.escape(who)}#(\d+)")
         found = (re.fullmatch(f"{re.escape(task)}#{same}", other) for other in self._answers)
@@ -135,7 +135,7 @@ class ReplayModel:
 
 
 def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
-    """The whole recording. A last line that was cut off in mid-write is left out."""
+    """The whole recording. A last line cut off in mid-write is left out."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -154,7 +154,7 @@ def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
 
 
 def fingerprint_prompt(prompt: Prompt) -> str:
-    """SHA-256 of everything that a model call is made of."""
+    """SHA-256 of everything that goes into a model call."""
     sha = hashlib.sha256(msgspec.json.encode([prompt.system, [tool.name for tool in prompt.tools]]))
     for message in prompt.messages:
         sha.update(msgspec.json.encode(message))
@@ -165,7 +165,7 @@ def _parse_header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
     except UNREADABLE:
-        raise UsageError(f"{path} is not a recording of bough: its first line is no header.") from None
+        raise UsageError(f"{path} is not a recording of bough: its first line is not a header.") from None
     if header.version != 1:
         raise UsageError(f"{path} is a recording of a newer bough (format {header.version}); this one reads format 1.")
     return header

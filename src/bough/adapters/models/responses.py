@@ -26,9 +26,9 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 
 STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
 NO_REASONING = re.compile(r"(^|[/:])(gpt-[34]|chatgpt)|-chat\b")
-"""Models that do not reason, and refuse to be asked for what they thought."""
+"""Models that do not reason, and reject requests for their reasoning."""
 CACHE_KEY = 64
-"""Characters of the name under which requests that begin alike find the same cache."""
+"""Longest name in characters under which requests with the same beginning share a cache."""
 
 
 class ResponsesModel(OrderedModel):
@@ -85,7 +85,7 @@ class ResponsesModel(OrderedModel):
                 return [{"type": "function_call_output", "call_id": call, "output": output}]
             case Replied():
                 items = self._parts(message)
-                # Reasoning has to be followed by what came of it.
+                # Reasoning must be followed by its result.
                 ends = items and items[-1].get("type") != "reasoning"
                 return items if ends else [*items, self._text("", {})]
 
@@ -94,7 +94,7 @@ class ResponsesModel(OrderedModel):
         return {"role": "assistant", "content": ensure_content(text), **phase}
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
-        # Arguments are read by the server, which fails for good on malformed ones; the result has told the model.
+        # The server parses the arguments and fails for good on malformed ones; the result has told the model.
         arguments = call.arguments if parse_fields(call.arguments) is not None else "{}"
         return {
             "type": "function_call",
@@ -186,7 +186,7 @@ class _Item:
         return str(self.item.get("type") or "")
 
     def read(self, kind: str, name: str, pieces: list[str]) -> str:
-        """The item's own parts of that kind once they are there, else the pieces so far."""
+        """The item's own parts of that kind once they arrive, else the pieces so far."""
         parts = self.item.get("content")
         found = [part.get(name) for part in parts if _is_part(part, kind)] if isinstance(parts, list) else []
         return mend_surrogates("".join(text for text in found if isinstance(text, str)) or "".join(pieces))
@@ -213,7 +213,7 @@ def _is_part(part: Any, kind: str) -> bool:
 
 
 class ResponsesReader(BaseReader):
-    """Puts an answer together from events."""
+    """Assembles an answer from events."""
 
     stops = STOPS
 
@@ -275,7 +275,7 @@ class ResponsesReader(BaseReader):
         if response.usage is not None:
             self._usage = response.usage.tokens()
         if response.error or response.status == "failed":
-            raise Complaint(response.error or {"message": "the answer ended with an error that has no words"})
+            raise Complaint(response.error or {"message": "the answer ended with an error without a message"})
         self._model = response.model or self._model
         for index, item in enumerate(response.output or ()):
             if index not in self._items:
@@ -285,7 +285,7 @@ class ResponsesReader(BaseReader):
         self.finished = True
 
     def _extra(self, items: list[_Item]) -> str:
-        """What has to come back besides text and calls, with their places marked."""
+        """What must be sent back besides text and calls, with their places marked."""
         kinds = [item.kind for item in items]
         alone = kinds.count("message") == 1
         content: list[dict[str, Any]] = []
@@ -302,7 +302,8 @@ class ResponsesReader(BaseReader):
 
 
 def _encode_reasoning(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """As it is sent back. What is neither encrypted nor in plain words is only a name, which nobody keeps for us."""
+    """As it is sent back. What is neither encrypted nor plain text is only a name, which the provider does not keep for
+    us."""
     if not (item.get("encrypted_content") or item.get("content")):
         return []
     kept = {key: item[key] for key in ("type", "id", "summary", "content", "encrypted_content") if item.get(key)}

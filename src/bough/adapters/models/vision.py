@@ -1,4 +1,4 @@
-"""Which models take images, by their names. A model that refuses one is shown no more; see dialect.py."""
+"""Which models take images, by their names. A model that rejects one gets no more; see dialect.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The way to a provider and back: one HTTP client for all models of a process, and the reading of answers.
+"""Requests to a provider and their answers: one HTTP client for all models of a process, and the reading of answers.
 
 A request is one body of bytes. An answer is read as it streams in (server-sent events) or as one JSON document when a
-server does not stream. Whatever goes wrong on the way is raised as `Passing` or `Refused`; see faults.py.
+server does not stream. Any error on the way is raised as `Passing` or `Refused`; see faults.py.
 """
 
 from __future__ import annotations
@@ -31,32 +31,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EMPTY = "(empty answer)"
-"""Stands for a text without content, which most servers reject in a request."""
+"""Replaces a text without content, which most servers reject in a request."""
 CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
-"""Seconds that a call may take in all, unless somebody says otherwise."""
+"""Seconds that a call may take in all, unless set otherwise."""
 IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
-"""Bytes of one answer after which it is given up …"""
+"""Bytes of one answer after which it is abandoned …"""
 CONTENT = 8_000_000
 """… and of what it says: much of a stream is not. A conversation keeps it, and is sent again every round."""
 UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
-"""What decoding raises for bytes that are not what they should be."""
+"""What decoding raises for malformed bytes."""
 LINGER = 0.25
-"""Seconds that are spent on reading past an answer's end mark, so that the connection can be used again."""
+"""Seconds spent on reading past an answer's end mark, so that the connection can be reused."""
 
 
 @cache
 def _load_authorities() -> ssl.SSLContext:
-    """Who may vouch for a server. Reading them takes 40 ms, so once is enough."""
+    """The certificate authorities. Reading them takes 40 ms, so once is enough."""
     import httpx2
 
     return httpx2.create_ssl_context()
 
 
 class Client:
-    """The way out that all models share. It is made, and what it needs is loaded, when it is first asked for."""
+    """The HTTP client that all models share. It is made, and its library loaded, on first use."""
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
         """With the first and the longest pause after trouble with a server that does not say how long it needs."""
@@ -68,7 +68,7 @@ class Client:
         return self._gates.at(address)
 
     def link(self, url: str = "") -> Link:
-        """The way to a URL: through a proxy when the environment names one, but never to this machine itself."""
+        """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
         proxied = _has_proxy() and not _is_local(url)
         if proxied not in self._links:
             from bough.adapters.models.http import HttpLink
@@ -83,7 +83,7 @@ class Client:
 
 
 def _is_local(url: str) -> bool:
-    """Whether a URL leads to this machine: no proxy could."""
+    """Whether a URL leads to this machine: no proxy could reach it."""
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
@@ -101,7 +101,7 @@ def _has_proxy() -> bool:
 
 
 class Complaint(Exception):
-    """An error object that the server sent in place of an answer, or in the middle of one."""
+    """An error object that the server sent instead of an answer, or in the middle of one."""
 
     def __init__(self, error: Any) -> None:
         super().__init__("the server sent an error")
@@ -109,7 +109,7 @@ class Complaint(Exception):
 
 
 class AnswerReader(Protocol):
-    """Puts an answer together from what the server sends. Raises `Complaint` when that is an error."""
+    """Assembles an answer from what the server sends. Raises `Complaint` when that is an error."""
 
     finished: bool
     """The end mark was seen."""
@@ -123,23 +123,23 @@ class AnswerReader(Protocol):
         ...
 
     def ended(self) -> bool:
-        """Whether the answer is whole although the stream ended without its end mark."""
+        """Whether the answer is complete although the stream ended without its end mark."""
         ...
 
     def answer(self) -> Answer:
-        """What has come so far."""
+        """What has arrived so far."""
         ...
 
 
 class Wire:
-    """Posts to one URL of an endpoint. Any number of calls may be under way at once."""
+    """Posts to one URL of an endpoint. Any number of calls may run at once."""
 
     def __init__(
         self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float, longest: float = LONGEST
     ) -> None:
-        """`timeout`: seconds without a byte once an answer has begun; `longest`: seconds of a call in all."""
+        """`timeout`: seconds without a byte once an answer has started; `longest`: seconds of a call in all."""
         if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
-            raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that no key has.")
+            raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that keys never have.")
         self._client = client
         self._at = at
         self._url = join_url(at.base_url, path)
@@ -152,7 +152,7 @@ class Wire:
         self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
 
     async def post(self, body: bytes, reader: AnswerReader) -> None:
-        """Send the body and give the reader everything that comes back."""
+        """Send the body and pass the reader everything that comes back."""
         try:
             async with asyncio.timeout(self._longest):
                 await self._exchange(body, reader)
@@ -265,7 +265,7 @@ class Events:
 
 
 def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
-    """Decode; half characters (`\\ud83d` alone), which a text cut at a bad place has, are no reason to fail."""
+    """Decode; lone surrogates (`\\ud83d` alone), which a badly cut text has, are no reason to fail."""
     try:
         return decoder.decode(payload)
     except msgspec.ValidationError:
@@ -277,7 +277,7 @@ def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
 
 
 def mend_surrogates(text: str) -> str:
-    """The text with halves of characters put together, and lone ones replaced: it must be possible to encode it."""
+    """The text with surrogate pairs joined, and lone ones replaced: it must be encodable."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -286,7 +286,7 @@ def mend_surrogates(text: str) -> str:
 
 
 def encode_json(value: Any) -> str:
-    """As JSON text, whatever halves of characters are in it."""
+    """As JSON text, whatever lone surrogates are in it."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
@@ -294,12 +294,12 @@ def encode_json(value: Any) -> str:
 
 
 def clamp_count(tokens: float | None) -> int:
-    """A number of tokens that somebody else counted, within reason."""
+    """A token count from elsewhere, within reason."""
     return int(min(max(tokens or 0, 0), 10**12))
 
 
 def sanitize_name(text: str, otherwise: str) -> str:
-    """A name or id with nothing but the characters that all providers take back."""
+    """A name or id with only the characters that all providers accept."""
     if text.isascii() and text.replace("_", "a").replace("-", "a").isalnum():
         return text
     return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in text) or otherwise
@@ -323,7 +323,7 @@ def join_url(base_url: str, path: str) -> str:
 
 
 def _attach_usage(error: Unavailable, reader: AnswerReader) -> Unavailable:
-    """An answer that broke off is paid for as far as it came."""
+    """An answer that broke off is charged as far as it came."""
     if isinstance(error, Passing):
         came = reader.answer()
         output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
@@ -333,7 +333,7 @@ def _attach_usage(error: Unavailable, reader: AnswerReader) -> Unavailable:
 
 
 async def _read_first(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Everything up to and with the first chunk that is not blank, without the blank before it."""
+    """Everything up to and including the first chunk that is not blank, without the leading blanks."""
     async for chunk in chunks:
         start = chunk.lstrip(b"\xef\xbb\xbf \t\r\n")
         if start:
@@ -342,7 +342,7 @@ async def _read_first(chunks: AsyncGenerator[bytes, None]) -> bytes:
 
 
 async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """An answer's content, or the first of it when it has no end."""
+    """An answer's content, or its beginning when it has no end."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -352,7 +352,7 @@ async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
-    """Read to the end of an answer that is whole already, so that the connection can be used again."""
+    """Read to the end of an answer that is already complete, so that the connection can be reused."""
     try:
         async with asyncio.timeout(LINGER):
             async for _ in chunks:

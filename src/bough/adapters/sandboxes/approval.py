@@ -1,7 +1,7 @@
-"""Commands that a person wants to see before they run: push, publish, deploy.
+"""Commands that need a person's approval before they run: push, publish, deploy.
 
-Promise: a command line that fits one of the person's patterns runs only after a yes. This is for what is meant well: a
-command can be written so that no pattern fits. What commands can *reach* is for the sandbox below to say.
+Promise: a command line that matches one of the person's patterns runs only after a yes. This is for well-meant
+commands: one can be written so that no pattern matches. What commands can *reach* is up to the sandbox below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, cast
 from bough.ports import Finished, Sandbox, WorkFolder
 
 Permit = Callable[[str], Awaitable[str | None]]
-"""Shows a command line to the person: what they say to it, or None when nobody does."""
+"""Shows a command line to the person and returns their answer, or None when no one answers."""
 YES = ("y", "yes", "ok", "allow")
 REFUSED = 126
 """The exit status, as of a command that may not be run."""
@@ -51,7 +51,7 @@ class _ApprovedSandbox:
     ) -> Finished:
         if (pattern := find_matching_pattern(self._patterns, argv)) and (why := await self._find_refusal(argv)):
             said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
-            said += "way: go on without it, and say at the end what is left to do.\n"
+            said += "way: continue without it, and say at the end what is left to do.\n"
             return Finished(REFUSED, said.encode(errors="replace"), 0.0)
         return await self._sandbox.run(
             argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
@@ -77,12 +77,12 @@ def format_command(argv: Sequence[str]) -> str:
 
 
 def escape_invisible(text: str) -> str:
-    """All of it can be seen: what would move a terminal's cursor, or turn the writing round, is spelled out."""
+    """All of it is visible: what would move a terminal's cursor, or reverse the text, is spelled out."""
     shown = "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} … ({len(shown) - _SHOWN:,} more characters)"
 
 
 def find_matching_pattern(patterns: Sequence[str], argv: Sequence[str]) -> str | None:
-    """The first pattern that fits a part of the command line, however its words are spaced."""
+    """The first pattern that matches a part of the command line, whatever the spacing."""
     words = " ".join(format_command(argv).lower().replace("\\\n", " ").split())
     return next((one for one in patterns if fnmatchcase(words, f"*{' '.join(one.lower().split())}*")), None)

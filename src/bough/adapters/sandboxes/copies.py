@@ -1,4 +1,4 @@
-"""Where a sandbox can only deny writing to a folder of the person's, a copy is made on the first write."""
+"""Where a sandbox can only deny writing to a folder of the person's, it is copied on the first write."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bough.ports import WorkFolder
 
 _DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
 _END = 20_000
-"""Bytes of the output, from its end, in which a refusal is looked for."""
+"""Bytes at the end of the output in which a denial is looked for."""
 
 
 async def copy_denied_folders(workspace: WorkFolder, output: bytes) -> bytes:
-    """The folders that a command wanted to write to are the workspace's own from now on. What to tell about that."""
+    """Folders that a command tried to write to become the workspace's own copies. Returns what to say about it."""
     text = output[-_END:]
     if not workspace.mounts or not _DENIED.search(text):
         return b""

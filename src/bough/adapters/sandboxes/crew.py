@@ -1,4 +1,4 @@
-"""bough's side of the spawner: the supervisors at hand, and one command that runs under one of them."""
+"""bough's side of the spawner: the available supervisors, and one command that runs under one of them."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from bough.adapters.sandboxes import namespaces, spawner
 print(namespaces.probe()) if PROBE else spawner.serve()
 """
 _IDLE = 8
-"""Supervisors that are kept for later; more than that were for a rush."""
+"""Supervisors that are kept for later; more than that were for a burst."""
 _PATIENCE = spawner.GRACE + spawner.PATIENCE + 2.0
 """Seconds to wait for the report on a command that was told to end."""
 _DRAIN = 1.0
-"""Seconds to wait for the end of the output when all who wrote it are gone."""
+"""Seconds to wait for the end of the output when all its writers are gone."""
 _NEWS = 0.1
-"""Seconds between two pieces of progress, at the least."""
+"""Shortest time in seconds between two pieces of progress."""
 _NEWS_WIDTH = 300
 """Characters of one."""
 
@@ -62,8 +62,8 @@ def _make_spawner_argv(probing: bool = False) -> list[str]:
 
 
 class SupervisorPool:
-    """The spawner and its supervisors, as their control sockets. Started with the first command at the latest, started
-    again should the spawner die, and gone with this object."""
+    """The spawner and its supervisors, as their control sockets. Started with the first command at the latest,
+    restarted should the spawner die, and gone with this object."""
 
     def __init__(self) -> None:
         self._orders: socket.socket | None = None
@@ -75,15 +75,14 @@ class SupervisorPool:
             self._start()
 
     def assign(self, length: int, handles: list[int]) -> socket.socket:
-        """A supervisor that was told to expect a request of that length and has its handles, first the pipe for the
-        output."""
+        """A supervisor that expects a request of that length and has its handles, first the pipe for the output."""
         head = length.to_bytes(4, "big")
         while self._idle:
             control = self._idle.pop()
             with suppress(OSError):
                 socket.send_fds(control, [head], handles)
                 return control
-            control.close()  # it was killed while it had nothing to do
+            control.close()  # it was killed while idle
         control = self._hire()
         socket.send_fds(control, [head], handles)
         return control
@@ -122,7 +121,7 @@ class SupervisorPool:
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
                 ],
-                # Its own group: Ctrl-C at the terminal is for bough, which ends commands in its own good order.
+                # Its own group: Ctrl-C at the terminal is for bough, which ends commands in order.
                 setpgroup=0,
             )
         except OSError as error:
@@ -137,7 +136,7 @@ class SupervisorPool:
 
 def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
     with suppress(OSError):
-        orders.send(spawner.QUIT)  # closing says as much, unless somebody else holds a copy of the socket
+        orders.send(spawner.QUIT)  # closing has the same effect, unless another process holds a copy of the socket
     orders.close()
     while idle:
         idle.pop().close()
@@ -146,7 +145,7 @@ def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> 
 
 
 class Command:
-    """One command under way: its output so far, and its report once it has ended. Leaving the block ends it."""
+    """One running command: its output so far, and its report once it has ended. Leaving the block ends it."""
 
     def __init__(
         self,
@@ -165,7 +164,7 @@ class Command:
         self._told = False
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[str] = self._loop.create_future()
-        """Done when there is nothing to wait for any longer; holds the reason when bough should end the command."""
+        """Done when there is nothing left to wait for; holds the reason when bough should end the command."""
         self._reported = asyncio.Event()
         self._drained = asyncio.Event()
         self._pipe, writes = os.pipe()
@@ -190,7 +189,7 @@ class Command:
         self._loop.remove_reader(self._pipe)
         self._loop.remove_reader(self._control)
         os.close(self._pipe)
-        # One that was told something may have been done already, and would take the order for its next request.
+        # One that got an order may have finished already, and would take it for its next request.
         if error is None and self._said.endswith(b"\n") and not self._told:
             self._crew.take_back(self._control)
         else:
@@ -201,7 +200,7 @@ class Command:
             await self._loop.sock_sendall(self._control, request)
 
     async def attend(self, timeout: float) -> str:
-        """Until it has ended, by itself or by us: then why, as a phrase."""
+        """Until it has ended, on its own or by us: then why, as a phrase."""
         try:
             async with asyncio.timeout(timeout):
                 killed = await self._over
@@ -212,13 +211,13 @@ class Command:
             self._tell(spawner.END)
         except asyncio.CancelledError:
             self._tell(spawner.END_NOW)
-            # A second cancellation cuts this wait short; the command is killed all the same.
+            # A second cancellation cuts this wait short; the command is killed anyway.
             await self.report()
             raise
         return killed
 
     async def report(self) -> dict[str, Any]:
-        """What the supervisor says; empty when it is gone without a word."""
+        """The supervisor's report; empty when it died without one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 await self._reported.wait()
@@ -232,7 +231,7 @@ class Command:
 
     def _tell(self, order: bytes) -> None:
         self._told = True
-        with suppress(OSError):  # it has ended in this very moment
+        with suppress(OSError):  # it has just ended
             self._control.send(order)
 
     def _read_report(self) -> None:

@@ -1,6 +1,6 @@
-"""The environment that commands get: what tools need to work, and nothing that opens a door.
+"""The environment that commands get: what tools need to work, and nothing that grants access.
 
-A variable comes along only when its name is on the list (or was named by the person), and never when it holds a secret.
+A variable is passed only when its name is on the list (or was named by the person), and never when it holds a secret.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV
 FIXED = {
     "PAGER": "cat",
     "GIT_PAGER": "cat",
-    # git asks nobody for a password, and reading it does not need to write the index, which a command may not.
+    # git asks no one for a password, and reading does not write the index, which a command may not do.
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     # Bytecode is matched to its source by size and whole seconds. An agent edits and runs within one second, and a
-    # restore brings old times back: then Python would run what is no longer written there.
+    # restore brings old times back: then Python would run code that is no longer there.
     "PYTHONDONTWRITEBYTECODE": "1",
-    # A program that is killed for its time would take its buffered output with it.
+    # A program killed by a timeout would lose its buffered output.
     "PYTHONUNBUFFERED": "1",
 }
 
@@ -48,14 +48,14 @@ _SECRET_VALUE = re.compile(
 )
 _PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _SHORTEST_SECRET = 6
-"""A shorter "secret" is found in innocent values."""
+"""A shorter "secret" would match innocent values."""
 
 
 def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequence[str] = ()) -> dict[str, str]:
     """What of `source` commands may see, with what bough sets on top.
 
-    `extra` names come along too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. Nothing
-    that holds one of `secrets`, bough's own keys, ever does.
+    `extra` names are passed too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. Nothing
+    that holds one of `secrets`, bough's own keys, ever is.
     """
     known = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
     env = {
@@ -68,9 +68,9 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
 
 
 def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
-    """For whoever stands in a Python project: its sources in this checkout come before any installed ones, and so do
-    those of the projects around it and `also` others. A virtual environment in which a project is installed as editable
-    would import the person's files, and a check prove the wrong code."""
+    """For a folder in a Python project: its sources in this checkout come before any installed ones, and so do those of
+    the projects around it and `also` others. A virtual environment in which a project is installed as editable would
+    import the person's files, and a check would prove the wrong code."""
     around = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
     projects = [place for place in around if any((place / name).is_file() for name in _PYTHON_PROJECT)]
     places = [place for project in projects for place in (project / "src", project) if place.is_dir()]

@@ -1,8 +1,8 @@
-"""The system calls that no command gets, as a seccomp filter: the second wall inside namespaces, and the only one
-against them where there are none.
+"""The system calls that no command gets, as a seccomp filter: the second wall inside namespaces, and the only one where
+there are none.
 
-A refused call fails as it would on a kernel without it, or for somebody without the right, so that programs fall back
-or say why. Only the standard library is imported here, because the spawner runs without bough.
+A denied call fails as it would on a kernel without it, or for a user without the right, so that programs fall back or
+say why. Only the standard library is imported here, because the spawner runs without bough.
 """
 
 from __future__ import annotations
@@ -89,20 +89,20 @@ _NEVER = """
     move_mount open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root quotactl quotactl_fd reboot
     request_key setdomainname sethostname setns settimeofday swapoff swapon syslog umount2 userfaultfd vhangup
 """.split()  # noqa: SIM905
-# What these do is in a structure that a filter cannot look at; programs fall back to their elder siblings.
+# What these do is in a structure that a filter cannot read; programs fall back to the older calls.
 _ABSENT = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_register")
 
 _NEW_NAMESPACES = 0x7E020080
-"""CLONE_NEW* but for time: in a user namespace of its own a process would be root again."""
+"""CLONE_NEW* except time: in a user namespace of its own a process would be root again."""
 _SPECIAL_MODES = 0o4000
-"""Set-user-ID: such a file in a workspace works outside of it too. Folders have set-group-ID for good reasons."""
+"""Set-user-ID: such a file in a workspace works outside it too. Folders have set-group-ID for good reasons."""
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2}
 """Which argument of the call is a mode."""
 _CREATING = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
-"""Which arguments are flags and mode: the mode counts only when a file is made."""
+"""Which arguments are flags and mode: the mode counts only when a file is created."""
 _O_CREAT = 0o100 | 0o20000000  # O_TMPFILE's own bit too
 _TERMINAL = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: typing into somebody's terminal."""
+"""TIOCSTI and TIOCLINUX: typing into another terminal."""
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 
 # Classic BPF: load a word of the call's data, compare, return.
@@ -134,7 +134,7 @@ def build_program(families: tuple[int, ...]) -> bytes:
 
 
 def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
-    """Calls, the frequent ones first, and what decides about them; each ends with a return."""
+    """Calls, the frequent ones first, and the rules for them; each ends with a return."""
     for name, (flags, mode) in _CREATING.items():
         wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _allow()]
         yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
@@ -146,7 +146,7 @@ def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int
     yield "socket", [*_load_argument(0), *allowed, _deny(errno.EACCES)]
     typing = [instruction for request in _TERMINAL for instruction in ((_JEQ, 0, 1, request), _deny(errno.EPERM))]
     yield "ioctl", [*_load_argument(1), *typing, _allow()]
-    # Limits of another process: with none left, whoever watches over a command could not end it.
+    # Limits of another process: with none left, the supervisor of a command could not end it.
     changes = [*_load_argument(2), (_JEQ, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_JEQ, 1, 0, 0), _deny(errno.EPERM)]
     yield "prlimit64", [*_load_argument(0), (_JEQ, len(changes), 0, 0), *changes, _allow()]
     for name in _ABSENT:

@@ -1,6 +1,6 @@
-"""A control group (version 2) for all commands of one bough together: memory and processes, which limits of single
-processes cannot hold. Where the system lets us have one: systemd gives every user's session a part of the tree to
-itself, and root has all of it. Elsewhere `limits.py` is what there is.
+"""A control group (version 2) for all commands of one bough together: memory and processes, which per-process limits
+cannot bound. Where the system allows one: systemd gives every user's session its own part of the tree, and root has all
+of it. Elsewhere only `limits.py` applies.
 
 Only the standard library is imported here, because the spawner runs without bough.
 """
@@ -36,7 +36,8 @@ class Group:
 
 
 def enter_group(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") -> Group | None:
-    """Make a group and move this process there, and with it all that it will start. None where that cannot be."""
+    """Make a group and move this process there, and with it everything that it starts. None where that is not
+    possible."""
     for parent in _list_parents(_read_file(mounts), _read_file(own)):
         if "memory" not in _read_file(os.path.join(parent, "cgroup.subtree_control")).split():
             continue
@@ -60,7 +61,7 @@ def enter_group(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgr
 
 def _list_parents(mounts: str, own: str) -> Iterator[str]:
     """Groups in which one may be made: those above our own, nearest first. Our own has processes in it, and the kernel
-    lets such a group have no others below; but for the topmost of all."""
+    allows no groups below such a one, except for the topmost."""
     top = next((words[4] for line in mounts.splitlines() if " - cgroup2 " in line and (words := line.split())), "")
     path = next((line[3:] for line in own.splitlines() if line.startswith("0::")), "")
     if not top or not path or ".." in path.split("/"):
@@ -74,7 +75,7 @@ def _list_parents(mounts: str, own: str) -> Iterator[str]:
 
 
 def _sweep(parent: str) -> None:
-    """Groups of those that are gone: nobody can remove the one that they are in."""
+    """Groups of processes that are gone: a process cannot remove the group that it is in."""
     with suppress(OSError):
         for name in os.listdir(parent):
             number = name.removeprefix(NAME)
@@ -86,10 +87,8 @@ def _sweep(parent: str) -> None:
 def describe_limit(what: str) -> str:
     """A limit that was hit, for the model."""
     if what == "memory":
-        return (
-            f"the commands of this run together used more memory than they may ({limits.find_memory_limit() >> 30} GB)"
-        )
-    return f"the commands of this run together had more processes than they may ({limits.PROCESSES:,})"
+        return f"together, this run's commands exceeded their memory limit ({limits.find_memory_limit() >> 30} GB)"
+    return f"together, this run's commands exceeded their process limit ({limits.PROCESSES:,})"
 
 
 def _read_file(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The Linux calls that Python has no name for: Landlock, seccomp, namespaces, mounts and the adoption of orphans.
+"""The Linux calls that Python does not wrap: Landlock, seccomp, namespaces, mounts and the adoption of orphans.
 
 Only the standard library is imported here, because the spawner runs without bough.
 """
@@ -25,7 +25,7 @@ PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 2
 SECCOMP_MODE_FILTER = 2
 MOUNT_SETATTR = 442
 CLONE = {"x86_64": 56, "aarch64": 220}
-# The same on every architecture that Linux gained since 2011, and on x86.
+# The same on every architecture added to Linux since 2011, and on x86.
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 CREATE_RULESET_VERSION = 1
 RULE_PATH_BENEATH = 1
@@ -37,7 +37,7 @@ READ = 1 << 0 | 1 << 2 | READ_DIR
 IN_FOLDERS = sum(1 << bit for bit in range(4, 13))
 """Removing and making entries of every kind."""
 DEVICES = 1 << 6 | 1 << 11
-"""Making device files, which nobody may: root would have the whole disk through one."""
+"""Making device files, which no command may: root would have the whole disk through one."""
 REFER = 1 << 13
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
@@ -48,7 +48,7 @@ SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 
 
 def landlock_abi() -> int:
-    """The version of Landlock that this kernel speaks; 0 when there is none."""
+    """The version of Landlock that this kernel supports; 0 when there is none."""
     if sys.platform != "linux":
         return 0
     try:
@@ -62,10 +62,10 @@ def confine(
 ) -> None:
     """From here on, this thread and what it starts can change files only below (or at) the `writable` paths, read and
     execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use the calls
-    that `filter` refuses. Irrevocable.
+    that `filter` denies. Irrevocable.
 
     Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
-    too. Paths that do not exist are passed over. ABI 0: no Landlock.
+    too. Paths that do not exist are skipped. ABI 0: no Landlock.
     """
     _drop_capabilities()
     prctl(PR_SET_NO_NEW_PRIVS, 1)
@@ -78,7 +78,7 @@ def confine(
 def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi: int) -> None:
     handled = _make_access_mask(abi) | (0 if readable is None else READ)
     scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
-    # The kernel takes a shorter structure from a caller that knows less; an older one refuses a longer one.
+    # The kernel accepts a shorter structure from a caller that knows less; an older one rejects a longer one.
     attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     try:
@@ -100,7 +100,7 @@ def _install_filter(program: bytes) -> None:
 
 def clone(flags: int) -> int:
     """A copy of this process, as `os.fork` makes it, in new namespaces. Only for a process with one thread."""
-    # Without letting go of the interpreter's lock meanwhile: the copy has it too.
+    # Without releasing the interpreter's lock meanwhile: the copy has it too.
     answer = ctypes.PyDLL(None, use_errno=True).syscall(
         ctypes.c_long(CLONE[os.uname().machine]), ctypes.c_ulong(flags | signal.SIGCHLD), *[ctypes.c_long(0)] * 4
     )
@@ -112,7 +112,7 @@ def unshare(flags: int) -> None:
 
 
 def enter_namespace(namespace: int, kind: int) -> None:
-    """Move into a namespace that somebody else made. Only for a process with one thread."""
+    """Move into another process's namespace. Only for a process with one thread."""
     _check_result(_libc().setns(namespace, kind))
 
 
@@ -126,13 +126,13 @@ def unmount(target: str, flags: int) -> None:
 
 
 def set_mount(target: str, flags: int, attributes: int) -> None:
-    """Add attributes (read-only …) to a mount, or to all below a place."""
+    """Add attributes (read-only …) to a mount, or to all mounts below a path."""
     body = struct.pack("=QQQQ", attributes, 0, 0, 0)
     syscall(MOUNT_SETATTR, -100, os.fsencode(target), flags, body, len(body))
 
 
 def raise_loopback() -> None:
-    """Switch this network namespace's own loopback on."""
+    """Bring up this network namespace's own loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 
@@ -159,7 +159,7 @@ def _allow_path(ruleset: int, path: str, handled: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    """What root's commands lose: all that reaches past the file system, into other processes and the kernel."""
+    """What root's commands lose: everything that reaches past the file system, into other processes and the kernel."""
     if os.geteuid() == 0:
         for capability in range(_CAPABILITIES):
             if capability not in _KEPT:
@@ -168,13 +168,13 @@ def _drop_capabilities() -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent ends, wherever it has hidden from its group."""
+    """Become the parent of every descendant whose own parent ends, even if it left its group."""
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def list_children() -> list[int]:
-    """The processes whose parent this one is now."""
+    """The current children of this process."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
@@ -192,7 +192,7 @@ def list_processes() -> list[int]:
 
 def _find_parent(pid: int) -> int:
     try:
-        # The second field is the name in brackets and may hold anything, brackets too.
+        # The second field is the name in brackets and may contain anything, even brackets.
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, IndexError):
         return 0

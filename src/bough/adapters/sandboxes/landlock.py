@@ -1,10 +1,10 @@
-"""Keeps commands from writing anywhere but in their workspace, by Linux's Landlock alone: what is left where namespaces
+"""Keeps commands from writing anywhere but in their workspace, by Linux's Landlock alone: the fallback where namespaces
 are forbidden.
 
-Files can be made, changed and removed only in the workspace, its scratch folder, a private home and the usual device
-files; so the person's tree, bough's repository and journal, the tools' caches and what links in the workspace point to
-are safe. What would not be seen in namespaces cannot be read, as far as it lies in no folder that must be. Processes
-outside cannot have their memory and environment read nor, from ABI 6, be signalled. What this does not stop is in
+Files can be created, changed and removed only in the workspace, its scratch folder, a private home and the usual device
+files; so the person's tree, bough's repository and journal, the tools' caches and the targets of links in the workspace
+are safe. What namespaces would hide cannot be read, unless it lies in a folder that must be readable. The memory and
+environment of processes outside cannot be read, and from ABI 6 they cannot be signalled. What this does not stop is in
 `levels.py`.
 """
 
@@ -19,14 +19,14 @@ from bough.ports import WorkFolder
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
-"""Where tools look in the home, unless they are told."""
+"""Where tools look in the home, unless told otherwise."""
 
 
 class Landlock:
     """Which paths a command may write to, and the home it has."""
 
     def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
-        """`more`: files and folders that the person allows to be written beside the usual ones."""
+        """`more`: files and folders that the person makes writable besides the usual ones."""
         self._view = view
         self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
 

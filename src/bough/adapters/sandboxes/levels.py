@@ -1,4 +1,4 @@
-"""How far commands can be confined on this system, and what each level does not stop: said in the banner of a run, by
+"""How far commands can be confined on this system, and what each level does not stop: shown in the banner of a run, by
 `bough doctor` and in the docs, and asserted by tests."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bough.core.errors import UsageError
 Mode = Literal["auto", "namespaces", "landlock", "none"]
 
 SEATBELT = "/usr/bin/sandbox-exec"
-"""By its whole path: a program of that name on PATH would be somebody else's."""
+"""By its full path: a program of that name on PATH would be another one."""
 LEAST_ABI = 3
 """The first version of Landlock that keeps files outside from being truncated."""
 
@@ -43,9 +43,9 @@ class SandboxLevel(Struct, frozen=True):
             return ()
         if self.name == "seatbelt":
             return (
-                "perhaps do more than they should: the profile for macOS has been tried on no Mac yet",
+                "perhaps do more than they should: the profile for macOS is untested on a Mac so far",
                 "read what is outside your home and project, and see which processes run",
-                "use up memory and processes",
+                "exhaust memory and processes",
             )
         gaps = [
             "read what is outside your home (the project too, when it is)",
@@ -55,7 +55,7 @@ class SandboxLevel(Struct, frozen=True):
         if self.abi < 5:
             gaps.append("control devices that you can open")
         if self.abi < 6:
-            gaps.append("end and stop your processes")
+            gaps.append("kill and stop your processes")
         return tuple(gaps)
 
 
@@ -75,7 +75,7 @@ def find_level(mode: Mode) -> SandboxLevel:
 
 
 def _explain_refusal(mode: Mode, abi: int, why: str) -> str:
-    landlock = f"Landlock has version {abi}, and {LEAST_ABI} is needed (Linux 6.2)" if abi else "there is no Landlock"
+    landlock = f"Landlock is version {abi}, and {LEAST_ABI} is needed (Linux 6.2)" if abi else "there is no Landlock"
     missing = why if mode == "namespaces" else f"no namespaces ({why}), and {landlock}"
     return (
         f"Commands cannot be confined on this system: {missing}. Allow user namespaces, use a newer kernel, or run "

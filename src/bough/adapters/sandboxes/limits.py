@@ -1,7 +1,7 @@
-"""What one command may use of the machine, so that it cannot take it down: sizes of files, processes, memory.
+"""What one command may use of the machine, so that it cannot bring it down: sizes of files, processes, memory.
 
-Limits of single processes, which every system has and nobody needs rights for. Against many that eat memory together
-the kernel is told whom to end first: a command, and never bough. Only the standard library is imported here.
+Per-process limits, which every system has and which need no privileges. When many processes exhaust memory together,
+the kernel is told which to end first: a command, and never bough. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import suppress
 FILE = 8 << 30
 """Bytes of one file."""
 PROCESSES = 4096
-"""Of all commands in a workspace together. Root is not limited by the kernel."""
+"""Of all commands in a workspace together. The kernel does not limit root."""
 _SHARE = 0.8
 """Of the machine's memory, for the data of one process."""
 _FIRST_TO_GO = "800"
@@ -27,7 +27,7 @@ def find_memory_limit() -> int:
 
 def limit_process(pid: int, own_users: bool) -> None:
     """Limit a process and what it starts from now on. `own_users`: it is in a user namespace, so that its processes are
-    counted apart from the person's own."""
+    counted separately from the person's own."""
     wanted = {resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_DATA: find_memory_limit(), resource.RLIMIT_CORE: 0}
     if own_users:
         wanted[resource.RLIMIT_NPROC] = PROCESSES
@@ -41,9 +41,9 @@ def limit_process(pid: int, own_users: bool) -> None:
 
 
 def describe_hit(status: int | None, killed: str) -> str:
-    """The limit that a command came up against, as far as its exit status tells; else empty."""
+    """The limit that a command hit, as far as its exit status tells; else empty."""
     if status == 128 + 25:  # SIGXFSZ
-        return f"a file grew past the {FILE >> 30} GB that one may have here"
+        return f"a file exceeded the limit of {FILE >> 30} GB"
     if status == 128 + 9 and not killed:
         return (
             f"the system ended it, most likely because memory ran out ({find_memory_limit() >> 30} GB for one process)"

@@ -1,7 +1,7 @@
 """Starting a command in namespaces of its own: it has its own users, processes, mounts, IPC and network.
 
-A *keeper* has users, a network and the view of the file system ready for the commands of one workspace, because those
-are slow to make. Each command starts as a copy of it, with processes, IPC and mounts of its own: the *first* process
+A *keeper* holds the users, the network and the file system view for the commands of one workspace, because those are
+slow to make. Each command starts as a copy of it, with processes, IPC and mounts of its own: the *first* process
 confines itself, starts the command and reaps. When the first process ends, the kernel ends everything else in there,
 whatever it did to hide; when the supervisor dies, so do they all.
 
@@ -29,7 +29,7 @@ CLONE_PARENT = 0x8000
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x04000000, 0x08000000
 NEW_USERS, NEW_PROCESSES, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
 SHARED = {"user": NEW_USERS, "net": NEW_NETWORK}
-"""What the commands of a workspace have in common with its services, in the order in which it is entered."""
+"""What the commands of a workspace share with its services, in the order in which it is entered."""
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 2, 4, 8, 0x1000, 0x4000, 0x80000
 MNT_DETACH = 2
@@ -49,7 +49,7 @@ Trouble = dict[str, Any]
 
 
 class StartFailed(Exception):
-    """A step that did not succeed, in the words of a report."""
+    """A step that failed, in the terms of a report."""
 
     def __init__(self, step: str, error: OSError | ValueError, what: str = "") -> None:
         number = error.errno if isinstance(error, OSError) else 0
@@ -58,8 +58,8 @@ class StartFailed(Exception):
 
     @classmethod
     def told(cls, why: bytes) -> StartFailed:
-        """As another process reported it; one that is gone without a word was killed."""
-        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was ended"))
+        """As another process reported it; one that ended without a report was killed."""
+        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
         if why:
             failed.report = json.loads(why)
         return failed
@@ -69,8 +69,7 @@ class Keeper:
     """The supervisor's side of the process that keeps a workspace's namespaces while commands come and go."""
 
     def __init__(self, space: dict[str, Any], joins: Sequence[int] = ()) -> None:
-        """`joins`: handles of the users and the network of another keeper, to be part of. `Failed` when they cannot be
-        had."""
+        """`joins`: handles of another keeper's users and network, to join. `Failed` when they are unavailable."""
         self.space = space
         self.shares: list[int] = []
         """Handles of the users and the network, for others to join."""
@@ -82,7 +81,7 @@ class Keeper:
         if self._pid == 0:
             try:
                 signal.set_wakeup_fd(-1)
-                # The output of the command that it is made for, above all: while it is open here, it has no end.
+                # Above all the output of the command that it is made for: while it is open here, it has no end.
                 _close_other_handles(theirs.fileno(), tells_ready, *joins)
                 _run_keeper(space, theirs, tells_ready, joins)
             finally:
@@ -98,7 +97,7 @@ class Keeper:
             os.close(ready)
 
     def _prepare(self, ready: int) -> None:
-        """It says `.` when it waits for its users to be mapped, and at last either `.` or what went wrong."""
+        """It sends `.` when it waits for its users to be mapped, and finally either `.` or the error."""
         why = os.read(ready, 1)
         if why == b".":
             try:
@@ -106,7 +105,7 @@ class Keeper:
                     _map_ids(self._pid)
             except OSError as error:
                 raise StartFailed("namespaces", error, "users cannot be mapped: ") from error
-            # Now, since it soon closes itself to everybody.
+            # Now, because it soon becomes inaccessible to others.
             self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
             self._serve()
@@ -117,7 +116,7 @@ class Keeper:
             raise StartFailed.told(why)
 
     def _serve(self) -> None:
-        """Start what leads out of the network: it listens inside and connects from here, outside."""
+        """Start the relay out of the network: it listens inside and connects from here, outside."""
         network = self.space["network"]
         if self._joins or not (network["hosts"] or network["ports"]):
             return
@@ -169,8 +168,8 @@ class Keeper:
 
 
 def _map_ids(pid: int) -> None:
-    """Everyone is who they are outside. Root keeps all users, as archives and installers expect; others have but
-    themselves to give."""
+    """Everyone keeps their outside ID. Root keeps all users, as archives and installers expect; others can map only
+    themselves."""
     uid, gid = os.geteuid(), os.getegid()
     every = "0 0 4294967295\n" if uid == 0 else ""
     try:
@@ -179,7 +178,7 @@ def _map_ids(pid: int) -> None:
     except PermissionError:
         if not every:
             raise
-        # Root of a container that is itself mapped, or has been given fewer rights.
+        # Root of a container that is itself mapped, or has fewer rights.
         _write(f"/proc/{pid}/uid_map", "0 0 1\n")
         _map_own_group(pid, gid)
 
@@ -198,8 +197,8 @@ def _write(path: str, text: str) -> None:
 
 
 def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
-    """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command gets
-    processes and IPC of its own besides."""
+    """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command also
+    gets its own processes and IPC."""
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -237,7 +236,7 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         while len(body) < head:
             body += link.recv(head - len(body))
         request = {**json.loads(body), "settings": settings}
-        # A child of the supervisor, not of ours: it waits for the command as for any other.
+        # A child of the supervisor, not ours: it waits for the command as for any other.
         pid = kernel.clone(CLONE_PARENT | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_UTS)
         if pid == 0:
             _run_first_process(request, output, says)
@@ -247,8 +246,8 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
 
 
 def _list_kernel_settings() -> list[str]:
-    """What of /proc is not about processes and could be written: the whole machine's settings, which root may change
-    by being root alone, in whatever namespace."""
+    """The entries of /proc that are not about processes and could be written: the whole machine's settings, which root
+    may change just by being root, in any namespace."""
     places = []
     with os.scandir("/proc") as entries:
         for entry in entries:
@@ -284,8 +283,8 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
 def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    _close_other_handles(output, says)  # what the keeper has is no business of anything in here
-    # Over that of the processes outside, without which the kernel would not have allowed it.
+    _close_other_handles(output, says)  # what the keeper has is none of this process's business
+    # Over that of the outside processes, without which the kernel would not have allowed it.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
     for place in request["settings"]:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
@@ -360,7 +359,7 @@ def _close_other_handles(*kept: int) -> None:
 
 
 def probe() -> str:
-    """Why a command cannot have namespaces of its own here; empty when it can. Starts one to see."""
+    """Why a command cannot have namespaces of its own here; empty when it can. Starts one to find out."""
     if os.uname().machine not in PIVOT_ROOT:
         return f"bough does not know the system calls of {os.uname().machine}"
     places = [place for place in ("/usr", "/etc", "/bin", "/lib", "/lib64", "/nix") if os.path.isdir(place)]
@@ -374,7 +373,7 @@ def probe() -> str:
         keeper = Keeper(own)
         keeper.start({**request, "families": []}, null)
     except StartFailed as failed:
-        # There is no program of that name: all but that has worked.
+        # There is no program of that name: everything else has worked.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])
     finally:
         os.close(null)
@@ -393,7 +392,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     cover; `link`: a symbolic link to the source; `blank`: an empty file; `processes` and `devices`.
     """
     mount = kernel.mount
-    # Handles now: the new root covers what is where it is built.
+    # Open handles now: the new root covers what is at its place.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
     mount("", "/", "", MS_SLAVE | MS_REC, "")
@@ -417,7 +416,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
 
 
 def _open_source(source: str) -> int:
-    """Never through a link at the end: what bough asked for is what it looked at."""
+    """Never through a link at the end: bough opens exactly what it checked."""
     try:
         handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
@@ -471,13 +470,13 @@ def _bind(target: str, source: int, writable: bool) -> None:
     handle = _open_target(target, folder=stat.S_ISDIR(os.fstat(source).st_mode))
     kernel.mount(_handle_path(source), _handle_path(handle), "", MS_BIND | MS_REC, "")
     os.close(handle)
-    # By its path, since the handle is of what is now below the mount.
+    # By its path, since the handle refers to what is now below the mount.
     kernel.set_mount(NEW + target, AT_RECURSIVE, ATTR_NOSUID | ATTR_NODEV | (0 if writable else ATTR_RDONLY))
 
 
 def _mount_read_only(target: str, source: int) -> None:
-    """Read-only, and only for reading: connecting to a socket is no writing to the system, and leads outside. Through a
-    layer, a socket is a file that nobody listens at."""
+    """Read-only, and only for reading: connecting to a socket is not a write to the system, and leads outside. Through
+    a layer, a socket is a file that nobody listens on."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
         handle = _open_target(target)
         try:
@@ -491,7 +490,7 @@ def _mount_read_only(target: str, source: int) -> None:
 
 
 def _overlay(target: str, source: int, changes: int) -> None:
-    # What is half done is in `work`, and whoever mounts clears it: keepers of one workspace must not share it.
+    # Half-done work is in `work`, and mounting clears it: keepers of one workspace must not share it.
     upper, work = f"{_handle_path(changes)}/files", f"{_handle_path(changes)}/work/{os.getpid()}"
     with suppress(FileExistsError):
         os.mkdir(work)
@@ -504,8 +503,8 @@ def _overlay(target: str, source: int, changes: int) -> None:
 
 
 def _open_target(target: str, folder: bool = True) -> int:
-    """A handle of the place to mount at. What is missing on the way is made, and what is in the way, in a folder that
-    commands can write to, goes: a link there must not lead anywhere."""
+    """A handle of the place to mount at. What is missing on the way is created, and what is in the way, in a folder
+    that commands can write to, is removed: a link there must not lead anywhere."""
     names = [name for name in target.split("/") if name]
     place = os.open(NEW, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for index, name in enumerate(names):

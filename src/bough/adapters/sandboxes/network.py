@@ -1,4 +1,4 @@
-"""What commands reach over the network: nothing, unless the person opens it."""
+"""What commands can reach over the network: nothing, unless the person opens it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OWN_REGISTRIES = """
 """Variables that name others."""
 _HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?|\[[0-9a-f:]+\](:\d{1,5})?")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
-HOW = "give off, loopback, registries, allow:HOST,… or on"
+HOW = "use off, loopback, registries, allow:HOST,… or on"
 
 
 class Network(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Network(Struct, frozen=True):
         if self.mode == "off":
             return "no network (only what a command itself serves on localhost)"
         if self.mode == "loopback":
-            return "no network but the services on this machine's localhost"
+            return "no network except the services on this machine's localhost"
         if self.mode == "allow":
             known = ("the package registries",) if set(REGISTRIES) <= set(self.hosts) else ()
             hosts = (*known, *(host for host in self.hosts if not known or host not in REGISTRIES))
@@ -83,7 +83,7 @@ def describe_confinement(level: SandboxLevel, network: Network) -> str:
 
 
 def parse_network(text: str, env: Mapping[str, str]) -> Network:
-    """As a person writes it. `registries` stands for the usual package registries and those in their environment."""
+    """As a person writes it. `registries` means the usual package registries and those in their environment."""
     upstream = next((env[name] for name in _PROXIES if env.get(name, "").startswith("http")), "")
     if text in ("off", "loopback", "on"):
         return Network(text)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def parse_network(text: str, env: Mapping[str, str]) -> Network:
         elif text.startswith("allow:") and _HOST.fullmatch(word):
             hosts.append(word)
         else:
-            raise UsageError(f"`{text}` is no network setting: {HOW}.")
+            raise UsageError(f"`{text}` is not a network setting: {HOW}.")
     return Network("allow", tuple(dict.fromkeys(hosts)), upstream)
 
 

@@ -1,9 +1,9 @@
-"""A command in the sandbox whose input and output are bough's to write and read, for as long as it runs.
+"""A command in the sandbox whose input and output bough writes and reads while it runs.
 
-The sandbox starts commands without input and collects what they print. Here two named pipes in the workspace's folder
-for temporary files are put in that place by a shell, so that every kind of sandbox can do it; what goes to standard
-error is still collected. Others in the same workspace could open the pipes: what comes out of them is no more to be
-trusted than the workspace itself.
+The sandbox starts commands without input and collects what they print. Here a shell replaces those with two named pipes
+in the workspace's folder for temporary files, so that every kind of sandbox can do it; standard error is still
+collected. Others in the same workspace could open the pipes: their output is no more trustworthy than the workspace
+itself.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bough.ports import Finished, Sandbox, WorkFolder
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
-"""Bytes on standard error after which it is ended."""
+"""Bytes on standard error after which it is stopped."""
 _SAID = 600
-"""Characters of what it last printed there that a message quotes."""
+"""Characters of its last output there that a message quotes."""
 
 
 class Pipes:
@@ -41,7 +41,7 @@ class Pipes:
     ) -> None:
         self.reader, self.writer, self._running = reader, writer, running
         self.unreadable = False
-        """Nothing more can be read: it is over, or said something that nobody can take in."""
+        """Nothing more can be read: it has ended, or sent something unreadable."""
         self._transport, self._held, self._folder = transport, held, folder
         running.add_done_callback(lambda _: self._let_go())
 
@@ -74,7 +74,7 @@ class Pipes:
         return cls(reader, writer, running, transport, [ends["reader"], ends["writer"]], folder)
 
     def _let_go(self) -> None:
-        """It has ended: with the last who could write gone, the output has an end."""
+        """It has ended: with the last writer gone, the output has an end."""
         while self._held:
             os.close(self._held.pop())
 
@@ -83,7 +83,7 @@ class Pipes:
         return self._running.done()
 
     async def why(self, patience: float = 2.0) -> str:
-        """How it ended, and what it last printed for people, in a sentence; empty while it runs."""
+        """How it ended, and its last output for people, in a sentence; empty while it runs."""
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await asyncio.wait((self._running,))
@@ -92,12 +92,12 @@ class Pipes:
         if (error := self._running.exception()) is not None:
             return str(error)
         finished = self._running.result()
-        how = f"was ended {finished.killed}" if finished.killed else f"ended with exit status {finished.exit_status}"
+        how = f"was stopped {finished.killed}" if finished.killed else f"ended with exit status {finished.exit_status}"
         said = " ".join(decode_output(finished.output[-4 * _SAID :]).split())[-_SAID:]
         return f"It {how}{f': {said}' if said else ''}."
 
     async def close(self) -> None:
-        """End it, with all that it started."""
+        """End it, with everything it started."""
         self.writer.close()
         self._running.cancel()
         await asyncio.gather(self._running, return_exceptions=True)
@@ -106,8 +106,8 @@ class Pipes:
 
 
 def _make_pipes(folder: Path) -> dict[str, int]:
-    """Both pipes, open at both ends: nobody waits for anybody then, and there is no end before the command's. Looked
-    for from the folder, and never through a link."""
+    """Both pipes, open at both ends: then neither side waits for the other, and there is no end before the command's.
+    Opened from the folder, and never through a link."""
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     ends: dict[str, int] = {}
     try:

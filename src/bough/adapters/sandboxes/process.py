@@ -1,8 +1,8 @@
-"""Runs commands as processes of their own that end with their call, together with all they started.
+"""Runs commands as processes that end with their call, together with everything they started.
 
 Promises, with or without confinement: nothing is left when `run` returns or is cancelled, nor soon after bough itself
-is killed; a background process that holds the output open does not hold the call; no more than `limit` bytes are
-read; the environment is the scrubbed one. What a command may see and write is for the level to say (`levels.py`).
+is killed; a background process that holds the output open does not hold the call; no more than `limit` bytes are read;
+the environment is the scrubbed one. What a command may see and write is up to the level (`levels.py`).
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
 
 _FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
-"""Without a network namespace no sockets with a path: whoever can connect to a terminal multiplexer, an agent for keys
+"""Without a network namespace no sockets with a path: a command that can connect to a terminal multiplexer, a key agent
 or a container daemon runs commands outside."""
 
 EVER = 10.0**8
-"""Seconds: a service is ended by whoever started it."""
+"""Seconds: a service is ended by the caller that started it."""
 MARK = "BOUGH_WORKSPACE"
-"""The variable that marks a workspace's processes, by which a later life of bough finds those of an earlier one."""
+"""The variable that marks a workspace's processes, by which a later bough process finds those of an earlier one."""
 
 
 def make_sandbox(
@@ -52,17 +52,17 @@ def make_sandbox(
     hidden: Sequence[Path] = (),
     network: Network = OFF,
 ) -> ProcessSandbox:
-    """The sandbox of that kind; `auto` is the strongest there is here, and its `level` says what it came to.
+    """The sandbox of that kind; `auto` is the strongest available here, and its `level` says which it is.
 
     `env` is what every command's environment starts from (see `make_env`); `writable` and `readable` name what of the
-    person's commands may use beside the workspace when they are confined, `hidden` what they must not see.
+    person's commands may use besides the workspace when they are confined, `hidden` what they must not see.
     """
     level = find_level(mode)
     parts = {"landlock": ("off", "on"), "seatbelt": ("off", "loopback", "on")}.get(level.name)
     if parts and network.mode not in parts:
         raise UsageError(
-            f"Commands can have no such part of the network here ({level.why_not_more}): "
-            f"give --network {' or '.join(parts)}."
+            f"This kind of network access is not available here ({level.why_not_more}): "
+            f"use --network {' or '.join(parts)}."
         )
     if level.name == "namespaces":
         return ProcessSandbox(env, level, network, FileSystemView(env, hidden, readable, writable))
@@ -73,7 +73,7 @@ def make_sandbox(
 
 
 class ProcessSandbox:
-    """Commands run as processes of the person's, less what the level takes from them."""
+    """Commands run as the person's processes, minus what the level takes from them."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ProcessSandbox:
         return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}."
 
     def start(self) -> None:
-        """Be ready for commands: otherwise the first one waits until a Python has started."""
+        """Be ready for commands: otherwise the first one waits for a Python to start."""
         self._crew.start()
 
     async def run(
@@ -141,7 +141,7 @@ class ProcessSandbox:
     async def _serve_first(
         self, argv: Sequence[str], workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
-        """A service whose network is from now on that of the workspace's other commands."""
+        """A service whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
@@ -190,7 +190,7 @@ class ProcessSandbox:
             report = await command.report()
             if not report:
                 await self.sweep(workspace)
-                killed = killed or "because the process that watches over it was ended"
+                killed = killed or "because its supervisor process ended"
             await command.drain()
         status, output = _read_outcome(argv, workspace, report, bytes(command.output))
         if what := report.get("hit"):
@@ -252,7 +252,8 @@ def _make_mark(workspace: WorkFolder) -> str:
 
 
 def _end_marked(mark: str) -> None:
-    """Kill what has the mark in its environment until nothing has. Where there is no /proc, nothing is seen."""
+    """Kill everything with the mark in its environment until nothing has it. Where there is no /proc, nothing is
+    found."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
     for _ in range(100):
         marked = [pid for pid in kernel.list_processes() if pid != os.getpid() and wanted in _read_environment(pid)]

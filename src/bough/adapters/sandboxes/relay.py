@@ -1,9 +1,9 @@
 """The way out of a network namespace, for the hosts that a person allowed: a small HTTP proxy.
 
-It listens inside the namespace of the commands and connects from outside of it, in a process that is itself confined:
-it can write no file, and what it is told comes from commands. `CONNECT` (for HTTPS) and plain HTTP requests are passed
-on to allowed hosts, through the person's own proxy where they have one; a port of the person's own machine is passed on
-as it is (`loopback`).
+It listens inside the commands' namespace and connects from outside it, in a process that is itself confined: it cannot
+write files, because its input comes from commands. `CONNECT` (for HTTPS) and plain HTTP requests are passed on to
+allowed hosts, through the person's own proxy where they have one; a port of the person's own machine is passed on as it
+is (`loopback`).
 
 Only the standard library is imported here (and `kernel`), because the spawner runs without bough.
 """
@@ -25,7 +25,7 @@ from bough.adapters.sandboxes import filter, kernel
 PORT = 3128
 """Where the proxy listens, in a network where nobody else does."""
 _PORTS = (80, 443)
-"""Allowed at a host for which no port is named."""
+"""Allowed on a host for which no port is named."""
 _LONGEST = 65536
 """Bytes of a request's head."""
 _PATIENCE = 30.0
@@ -45,7 +45,7 @@ def listen(network: dict[str, Any]) -> list[socket.socket]:
 def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
     """Pass on until the process is ended. Called outside the namespace."""
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    socket.getaddrinfo("localhost", None)  # loads the resolver while it still can be loaded
+    socket.getaddrinfo("localhost", None)  # loads the resolver while that is still possible
     kernel.confine([], kernel.landlock_abi(), (filter.AF_INET, filter.AF_INET6, filter.AF_NETLINK))
     proxies = 1 if network["hosts"] else 0
     free = threading.BoundedSemaphore(_MOST)
@@ -70,7 +70,7 @@ def _handle_client(client: socket.socket, network: dict[str, Any], port: int, fr
             else:
                 _answer_request(client, network)
     except (OSError, ValueError):
-        pass  # the other side sees a closed connection, as it does when a server goes away
+        pass  # the other side sees a closed connection, as when a server goes away
     finally:
         free.release()
 
@@ -132,7 +132,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         where = ipaddress.ip_address(address[0])
         if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
-            raise ValueError(f"its name stands for {where}, which is this machine")
+            raise ValueError(f"its name resolves to {where}, which is this machine")
         server = socket.socket(family, kind, proto)
         server.settimeout(_PATIENCE)
         try:
@@ -144,7 +144,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
 
 
 def _is_literal(host: str) -> bool:
-    """The person named the machine itself, and did not only allow a name that somebody else points there."""
+    """The person named the machine itself, and did not only allow a name that someone else points there."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -182,7 +182,7 @@ def _refuse(client: socket.socket, status: int, why: str) -> None:
 
 
 def _pass_on(one: socket.socket, other: socket.socket) -> None:
-    """Both ways until both sides have said all."""
+    """Both ways until both sides are done."""
     one.settimeout(None)
     other.settimeout(None)
     open_to = {one: other, other: one}
@@ -196,7 +196,7 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
 
 
 def list_machine_ports() -> list[int]:
-    """The TCP ports at which something on this machine listens, for its own loopback among others."""
+    """The TCP ports on which something on this machine listens, on its loopback among others."""
     ports = set()
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         try:

@@ -1,9 +1,9 @@
-"""macOS: commands run under a profile of `sandbox-exec`. It is written from what is publicly known of its language and
-tried on no Mac yet, which the banner says.
+"""macOS: commands run under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
+untested on a Mac so far, as the banner says.
 
-Everything is denied but what is listed, and of two rules that fit, the later one counts. A command reads the system,
+Everything is denied except what is listed, and of two matching rules the later one counts. A command reads the system,
 the toolchains and its workspace, not the person's home and project; it writes in its workspace, a private home and its
-temporary folder; it signals and looks at its own processes only.
+temporary folder; it signals and sees only its own processes.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Seatbelt:
                 "allow", "mach-lookup", (f"(global-name {_quote(name)})" for name in _allow_services(network))
             ),
             _format_rule("deny", "file-read*", _subpath_filters(self._hidden)),
-            # Whoever opens a file looks at each folder on the way to it.
+            # Opening a file reads the metadata of each folder on the way.
             _format_rule("allow", "file-read-metadata", _literal_filters(_ancestor_filters(seen))),
             _format_rule("allow", "file-read*", _subpath_filters(seen)),
             _format_rule("allow", "file-write*", _subpath_filters(own)),
@@ -90,7 +90,7 @@ def _allow_services(network: Network) -> list[str]:
 
 
 def _allow_network(network: Network) -> list[str]:
-    """There is one network for all on this machine: localhost is everybody's."""
+    """There is one network for the whole machine: everyone shares localhost."""
     if network.mode == "on":
         return ["(allow network*)", "(allow system-socket)"]
     if network.mode == "loopback":

@@ -1,12 +1,12 @@
-"""The small processes that start commands for bough and see to it that nothing of them is left.
+"""The small processes that start commands for bough and make sure that nothing of them is left.
 
-bough starts one spawner and asks it for *supervisors*: forks of this small process, one for each command that runs at
-the same time, used again and again. A supervisor starts a command in a session of its own and becomes the parent of
-every orphan among the command's descendants, so that "is anything left?" is a question that the kernel answers: a
-daemon that left its group and cleared its environment is found too. It ends all of them when the command ends, when
-bough asks for it, and when bough is gone, however it went: then the control socket is closed.
+bough starts one spawner and asks it for *supervisors*: forks of this small process, one for each concurrent command,
+reused. A supervisor starts a command in a session of its own and becomes the parent of every orphan among the command's
+descendants, so that the kernel answers "is anything left?": a daemon that left its group and cleared its environment is
+found too. It ends all of them when the command ends, when bough asks for it, and when bough is gone, however it went:
+then the control socket is closed.
 
-On systems without such adoption the command's process group is ended, which is what there is.
+On systems without such adoption only the command's process group is ended.
 
 Only the standard library is imported here (and `kernel`): the spawner runs isolated from the person's Python set-up,
 without installed packages and with an empty environment.
@@ -31,7 +31,7 @@ from bough.adapters.sandboxes import groups, kernel, limits, namespaces
 GRACE = 0.5
 """Seconds between asking a command to end and ending it."""
 PATIENCE = 5.0
-"""Seconds to wait for killed processes to be gone: one may hang in the kernel, for good."""
+"""Seconds to wait for killed processes to be gone: one may hang in the kernel for good."""
 HIRE, QUIT = b"+", b"-"
 """What bough may send to the spawner; the first with a supervisor's control socket."""
 MOST_HANDLES = 1 + len(namespaces.SHARED)
@@ -41,14 +41,14 @@ RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SI
 
 
 def serve() -> None:
-    """Take orders from the socket that is our standard input until bough closes it."""
+    """Take orders from the socket on our standard input until bough closes it."""
     os.closerange(3, 65536)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     group = groups.enter_group() if sys.platform == "linux" else None
-    kernel.landlock_abi()  # loads what every supervisor would otherwise have to load for itself
+    kernel.landlock_abi()  # loads what every supervisor would otherwise have to load itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -73,7 +73,7 @@ def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
 
 
 class Supervisor:
-    """Carries one command after the other from its request to its report."""
+    """Runs one command after the other, from its request to its report."""
 
     def __init__(self, control: socket.socket, group: groups.Group | None = None) -> None:
         self._control = control
@@ -97,8 +97,8 @@ class Supervisor:
             if trouble is None:
                 try:
                     status = self._attend(command)
-                finally:  # whatever befalls us
-                    # What has processes of its own is gone with the first of them.
+                finally:  # whatever happens to us
+                    # A command with its own process namespace ends with its first process.
                     clean = "space" in request or self._end_all(command)
                 report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
                 report["hit"] = self._group.hit_since(hits) if self._group else ""
@@ -140,8 +140,8 @@ class Supervisor:
             self._keeper = None
 
     def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """The next request: its length in four bytes, with which the output's pipe and other handles come along, then
-        JSON. None when bough has no more."""
+        """The next request: its length in four bytes, along with the output's pipe and other handles, then JSON. None
+        when bough has no more."""
         head, handles = _receive(self._control, 4)
         length = int.from_bytes(head, "big")
         body = bytearray()
@@ -184,7 +184,7 @@ class Supervisor:
             return b""
 
     def _end_all(self, command: int) -> bool:
-        """Kill until the kernel says that no descendant is left. False when one would not go."""
+        """Kill until the kernel reports no descendant left. False when one does not go."""
         _signal_group(command, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
@@ -212,8 +212,8 @@ def _pass_on(handle: int, shares: list[int]) -> None:
 def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
     """The command's process, or what went wrong when it could not be started.
 
-    Landlock confines a thread and what that thread starts. So a thread of its own, which ends right away, starts the
-    command without a fork of Python, and this process stays free, and out of the command's reach.
+    Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
+    command without a fork of Python, and this process stays unconfined, and out of the command's reach.
     """
     step = "folder"
     started: list[int] = []
@@ -239,7 +239,7 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
 
 
 def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
-    """Start a command in a session of its own, with nothing to read, and its output and errors in one."""
+    """Start a command in a session of its own, without input, and with its output and errors combined."""
     return os.posix_spawn(
         namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
         argv,

@@ -6,7 +6,7 @@ the toolchains in the home that hold no secrets, what is on PATH, the interprete
 workspace refers to (`WorkFolder.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
 """
 
-# Unlike those of Path, the questions of os.path say no of what may not be looked at.
+# Unlike Path's methods, os.path's return False for what may not be accessed.
 # ruff: noqa: PTH110, PTH112, PTH113, PTH114
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ Line = list[str]
 """Kind, target, source and what else the kind needs."""
 
 _OWN = ("proc", "sys", "dev", "tmp", "old", "new")
-"""Entries of `/` that a command gets its own of."""
+"""Entries of `/` of which a command gets its own."""
 _SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys")
 _EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
 _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
     /var/lib/texmf /var/cache/fontconfig /var/cache/ldconfig /var/cache/man
 """.split()  # noqa: SIM905
-"""In folders that are otherwise empty."""
+"""In otherwise empty folders."""
 _BLANK = """
     /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/sudoers /etc/krb5.keytab
 """.split()  # noqa: SIM905
 _CLOSED = """
     /etc/ssh /etc/ssl/private /etc/sudoers.d /etc/NetworkManager /etc/wireguard
 """.split()  # noqa: SIM905
-"""What only root could read, which a run as root must not."""
+"""What only root can read, which a run as root must not."""
 
 TOOLS = """
     .cargo/bin .rustup .pyenv .rbenv .nvm .volta .asdf .sdkman .fnm .bun/bin .deno/bin .ghcup .dotnet .juliaup .elan
@@ -46,12 +46,12 @@ TOOLS = """
     .local/share/pnpm .local/share/fnm .jdks .linuxbrew go/bin miniconda3 anaconda3 miniforge3 .virtualenvs n
     .cache/ms-playwright .cache/pypoetry/virtualenvs .cache/node/corepack .local/share/gem
 """.split()  # noqa: SIM905
-"""Of the home: where people have toolchains, which hold nothing secret."""
+"""In the home: where people keep toolchains, which hold nothing secret."""
 CACHES = """
     .cache/pip .cache/uv .cache/go-build .cache/yarn .cache/pnpm .cache/pypoetry/cache .cache/pypoetry/artifacts
     .npm/_cacache .cargo/registry .cargo/git go/pkg .m2/repository .gradle/caches .ivy2/cache
 """.split()  # noqa: SIM905
-"""Of the home: where tools keep what they downloaded."""
+"""In the home: where tools keep downloads."""
 
 
 def find_private_folder(workspace: WorkFolder) -> Path:
@@ -67,7 +67,8 @@ class FileSystemView:
         readable: Sequence[Path] = (),
         writable: Sequence[Path] = (),
     ) -> None:
-        """`hidden`: folders that are not to be seen, the project. `readable` and `writable`: what the person opens."""
+        """`hidden`: folders that must not be seen, such as the project. `readable` and `writable`: what the person
+        opens."""
         known = _find_home()
         self._home = _resolve(env.get("HOME") or known)
         homes = {self._home, _resolve(known)}
@@ -87,7 +88,7 @@ class FileSystemView:
         self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
 
     def of(self, workspace: WorkFolder, network: bool) -> tuple[list[Line], list[str]]:
-        """The mounts for a command there, parents first, and the places that it can write to."""
+        """The mounts for a command there, parents first, and the paths that it can write to."""
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         own = find_private_folder(workspace)
         root, scratch = _resolve(workspace.root), _resolve(workspace.scratch)
@@ -103,7 +104,7 @@ class FileSystemView:
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
             lines += [_make_line("read", place) for place in _find_resolver()]
-        # Where two have the same place, the later one is meant.
+        # Where two have the same place, the later one counts.
         last = {line[1]: line for line in lines}
         ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
         return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
@@ -117,16 +118,16 @@ class FileSystemView:
         return [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
 
     def _is_away(self, place: str) -> bool:
-        """It would otherwise not be seen."""
+        """It would otherwise be invisible."""
         return any(place.startswith(f"{folder}/") for folder in (*self._empty, "/tmp", "/var/tmp"))
 
     def _is_harmless(self, place: str) -> bool:
-        """It is not itself, nor holds, one of the folders that are kept out."""
+        """It neither is nor contains one of the hidden folders."""
         return not any(f"{kept}/".startswith(f"{place.rstrip('/')}/") for kept in (*self._empty, "/tmp", "/var/tmp"))
 
 
 def _find_home() -> str:
-    """As the system has it, whatever a variable says. A container's user may be unknown."""
+    """As the system reports it, whatever a variable says. A container's user may be unknown."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
@@ -134,7 +135,7 @@ def _find_home() -> str:
 
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
-    """Which files and folders the mounts are of: one that was removed and made again is another."""
+    """Which files and folders the mounts refer to: one that was removed and recreated is another."""
     return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
 
 
@@ -146,7 +147,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
-    """A folder that is seen already, read-only and in its place, because one that it is in is."""
+    """Without folders that are already visible, read-only and in place, because a parent is."""
     above: list[Line] = []
     for line in lines:
         while above and not line[1].startswith(f"{above[-1][1].rstrip('/')}/"):
@@ -179,24 +180,24 @@ def _list_system() -> Iterator[Line]:
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
         elif entry.is_dir() and entry.name not in _OWN and entry.path not in _EMPTY:
-            # What is mounted further down would not be seen through a layer.
+            # What is mounted further down would be invisible through a layer.
             whole = entry.name in _SYSTEM or any(place.startswith(f"{entry.path}/") for place in mounted)
             yield _make_line("read" if whole else "lent", entry.path)
     yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
-    # Open to whoever can write to them, root among them, and about the machine rather than the command.
+    # Open to anyone who can write to them, root among them, and about the machine rather than the command.
     yield from (_make_line("blank", place) for place in _BLANK if isfile(place))
     yield from (_make_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
 
 
 def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
-    """The folders of PATH; with the `bin` of something that was installed whole comes the rest of it."""
+    """The folders of PATH; the `bin` of something installed as a whole brings the rest of it along."""
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith("/") and isdir(folder):
             yield folder
             place = Path(_resolve(folder))
             whole = place.parent
-            # `~/.local` and `~/.cargo` have secrets beside their programs.
+            # `~/.local` and `~/.cargo` have secrets next to their programs.
             if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
                 yield str(whole)
                 yield from _find_base(whole)
@@ -231,7 +232,7 @@ def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
 
 
 def _find_resolver() -> Iterator[str]:
-    """Where the names of hosts are looked up, when that is not in /etc itself."""
+    """Where host names are resolved, when that is not in /etc itself."""
     place = _resolve("/etc/resolv.conf")
     if place != "/etc/resolv.conf" and isfile(place):
         yield place

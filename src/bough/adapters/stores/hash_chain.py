@@ -1,11 +1,11 @@
-"""The hash chain of a stream: an event that is changed, moved, left out or slipped in shows when it is read.
+"""The hash chain of a stream: a changed, moved, removed or inserted event is detected when it is read.
 
-Each row has the link of the event before it in its stream, and its own: the hash of that link and of all that the row
-holds. So a row can be checked by itself, in a reading of a few kinds among many, and a reading of a whole stream checks
-that it is whole. Journals from before there were chains get theirs from the next event on; what is older is *unchained*
-and as readable as ever.
+Each row has the link of the event before it in its stream, and its own: the hash of that link and of the row's content.
+So a row can be checked on its own, when only a few kinds are read, and reading a whole stream checks that it is
+complete. Journals from before there were chains get theirs from the next event on; older events are *unchained* and as
+readable as ever.
 
-There is no key in this. It shows rot, and edits by anybody who does not rewrite every later link too.
+There is no key in this. It detects corruption, and edits by anyone who does not rewrite every later link too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BEGINNING = (0, START)
 
 
 class BrokenChain(Exception):
-    """The chain does not hold; says where."""
+    """The chain is broken; the message says where."""
 
 
 def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
@@ -51,8 +51,8 @@ def _encode_names(run: str, task: str, kind: str) -> bytes:
 
 
 def check_rows(run: str, rows: Iterable[Row], unchained: int, whole: bool) -> Iterator[Row]:
-    """The rows as they are, or `Broken` at the first that is not what was written. `whole`: none is left out on
-    purpose, so that each must follow the one before it in its stream, and the first must be first."""
+    """The rows as they are, or `Broken` at the first that is not as written. `whole`: none is left out on purpose, so
+    that each must follow the one before it in its stream, and the first must be first."""
     names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack
@@ -85,8 +85,8 @@ def is_chained(db: sqlite3.Connection) -> bool:
 
 
 def add_chain(db: sqlite3.Connection) -> None:
-    """Let a journal from before there were chains have them from here on: in the transaction of its next event, since
-    whoever only looks changes nothing."""
+    """Give a journal from before there were chains one from here on: in the transaction of its next event, since
+    reading must change nothing."""
     if not is_chained(db):
         db.execute("ALTER TABLE events ADD COLUMN chain BLOB")
         db.execute("INSERT OR REPLACE INTO meta SELECT ?, coalesce(max(seq), 0) FROM events", (UNCHAINED,))

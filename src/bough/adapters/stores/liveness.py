@@ -19,7 +19,7 @@ from msgspec import Struct
 
 _PROC = Path("/proc")
 _UNKNOWN = "0"
-"""Stands where the system does not tell (no /proc): never taken as evidence."""
+"""Used where the system does not tell (no /proc): never taken as evidence."""
 
 
 class _Process(Struct, frozen=True):
@@ -30,11 +30,11 @@ class _Process(Struct, frozen=True):
     boot: str
     """Changes when the machine is started again."""
     space: str
-    """The namespace in which the process number means something: containers of one machine have their own."""
+    """The namespace in which the process number is valid: containers of one machine have their own."""
 
     @property
     def same_machine(self) -> bool:
-        """Of this machine, and since it was started. A machine's name may change meanwhile; this does not."""
+        """Of this machine, since its last start. A machine's name may change meanwhile; this does not."""
         if _UNKNOWN in (self.boot, _read_boot_id()):
             return self.host == socket.gethostname()
         return self.boot == _read_boot_id()
@@ -47,8 +47,8 @@ def worker_id() -> str:
 
 
 def is_alive(worker: str, folder: Path | None = None) -> bool | None:
-    """Whether this worker is still there; None: nobody here can tell. `folder` is where workers have their `Presence`:
-    the system itself then knows, whichever container of this machine the worker is in."""
+    """Whether this worker is still alive; None: unknown here. `folder` is where workers have their `Presence`: the
+    system itself then knows, whichever container of this machine the worker is in."""
     process = _parse_worker(worker)
     if process is None:
         return None
@@ -68,7 +68,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # it is there, and somebody else's
+        pass  # it exists, and belongs to another user
     now = _read_start_time(process.pid)
     if now is None or process.started == _UNKNOWN:
         return None
@@ -76,19 +76,19 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
 
 
 def is_gone(worker: str) -> bool:
-    """Whether this worker has surely ended."""
+    """Whether this worker has certainly ended."""
     return is_alive(worker) is False
 
 
 def is_stopped(worker: str) -> bool:
-    """Whether this worker is a process of this machine that stands still (Ctrl-Z, SIGSTOP)."""
+    """Whether this worker is a stopped process of this machine (Ctrl-Z, SIGSTOP)."""
     process = _parse_worker(worker)
     here = process is not None and process.same_machine and process.space == _read_namespace()
     return process is not None and here and _read_state(process.pid) in ("T", "t")
 
 
 class Presence:
-    """Shows that this process is there, by a lock that the system takes away when it ends, however it ends."""
+    """Shows that this process is alive, by a lock that the system releases when it ends, however it ends."""
 
     def __init__(self, folder: Path, worker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class Presence:
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._fd), self._path.stat()):
                     return
-            os.close(self._fd)  # somebody swept it away between the two
+            os.close(self._fd)  # another process swept it away between the two
 
     def end(self) -> None:
         self._path.unlink(missing_ok=True)
@@ -119,7 +119,7 @@ def _is_locked(folder: Path, worker: str) -> bool | None:
 def _is_locked_file(path: Path) -> bool:
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # its holder ended in this very moment
+    except OSError:  # its holder has just ended
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -84,14 +84,14 @@ CREATE TABLE IF NOT EXISTS trees (
     PRIMARY KEY (tree, part)
 );
 """
-"""`runs.last` is the number of a run's last event: whoever appends holds that row until the commit, so numbers and
-commits have one order, and runs do not wait for each other. A claim's `beat` grows with every heartbeat; nobody
-compares it with a clock. A `token` tells a claim whose commit was cut off from somebody else's. `trees` has what the
-machines give each other of files: packs of git's (see `adapters/workspaces/exchange.py`)."""
+"""`runs.last` is the number of a run's last event: an append holds that row until the commit, so numbers and commits
+have one order, and runs do not wait for each other. A claim's `beat` grows with every heartbeat; it is never compared
+with a clock. A `token` tells a claim whose commit was cut off from another's. `trees` holds the files that machines
+exchange: git packs (see `adapters/workspaces/exchange.py`)."""
 
 
 class PostgresStore:
-    """A `Store` on a server. With `create` missing tables are made; without, they are `NotFound`."""
+    """A `Store` on a server. With `create` missing tables are created; without, they are `NotFound`."""
 
     def __init__(self, url: str, *, create: bool = True, clock: Callable[[], float] | None = None) -> None:
         self.server = Server(url)
@@ -131,7 +131,7 @@ class PostgresStore:
         self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
 
     def now(self) -> float:
-        """The server's time, without asking it again: no setting of this machine's clock changes it."""
+        """The server's time, without asking it again: setting this machine's clock does not change it."""
         return self._origin + time.monotonic()
 
     async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
@@ -170,7 +170,7 @@ class PostgresStore:
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
         row = self._read_claim(db, run, task)
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token)
-        if mine is not None:  # The commit was done, and only word of it was lost.
+        if mine is not None:  # It was committed, and only the confirmation was lost.
             return Claim(run, task, worker, mine[0])
         if row is not None and row[:2] != silent and is_alive(row[2]) is not False:
             raise ClaimHeld(explain_held(run, task, row[2]), row[2])
@@ -188,8 +188,8 @@ class PostgresStore:
         return (found[0], found[1], found[2]) if found is not None else None
 
     async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, int] | None:
-        """Of a holder elsewhere nobody here knows whether it lives: it is watched for the time of a lease, by our own
-        clock, and only while the server answers. The claim and its last beat, when there was none in that time."""
+        """Whether a holder elsewhere is alive is unknown here: it is watched for one lease, by our own clock, and only
+        while the server answers. Returns the claim and its last beat, when there was none in that time."""
         first = await self.transact(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2]) if first is not None else False
         if first is not None and alive:
@@ -203,7 +203,7 @@ class PostgresStore:
             if await self.transact(lambda db: self._read_claim(db, run, task)) != first:
                 return None
             before, seen = seen, time.monotonic()
-            if seen - before > lease / 3:  # Nobody could beat while the server was away.
+            if seen - before > lease / 3:  # No one could beat while the server was away.
                 until = seen + lease
         return first[:2]
 
@@ -228,7 +228,7 @@ class PostgresStore:
         return row[2] if row is not None and is_alive(row[2]) is not False else None
 
     async def holders(self, run: str) -> dict[str, str]:
-        """Who works on which task of a run now."""
+        """Which worker holds which task of a run now."""
         rows = await self.transact(lambda db: db.all("SELECT task, worker FROM claims WHERE run = %s", run))
         return {task: worker for task, worker in rows if is_alive(worker) is not False}
 
@@ -240,14 +240,14 @@ class PostgresStore:
             return []
 
         def insert(db: Transaction) -> list[Record]:
-            # Whoever takes the claim over waits until this is committed, or this finds it gone.
+            # A takeover of the claim waits until this is committed, or this finds it gone.
             self._check_held(db, claim, "FOR SHARE")
             version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
                 if db.again and (kept := self._kept(db, claim, expected, encoded)):
-                    return kept  # The commit was done, and only word of it was lost.
+                    return kept  # It was committed, and only the confirmation was lost.
                 raise VersionConflict(
-                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another writer "
                     "appended first; read it again."
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
@@ -257,7 +257,7 @@ class PostgresStore:
     def _kept(
         self, db: Transaction, claim: Claim, expected: int, encoded: Sequence[tuple[AnyEvent, bytes]]
     ) -> list[Record] | None:
-        """Our own events, when they are what comes after the version that we expected."""
+        """Our own events, when they follow the version that we expected."""
         rows = db.all(
             "SELECT seq, task, version, at, kind, body, chain FROM events "
             "WHERE run = %s AND task = %s AND version > %s ORDER BY version LIMIT %s",
@@ -271,7 +271,7 @@ class PostgresStore:
         encoded = [encode_event(event)]
 
         def insert(db: Transaction) -> Record:
-            if db.again:  # Perhaps it was committed: what a person says is not said twice.
+            if db.again:  # It may have been committed: a person's message is not posted twice.
                 raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
             db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", f"{run}/{task}")
             return self._insert(db, run, task, *self._read_end(db, run, task), encoded)[0]
@@ -280,8 +280,8 @@ class PostgresStore:
 
     @staticmethod
     def _read_end(db: Transaction, run: str, task: str) -> tuple[int, bytes]:
-        """The version and the last link of a stream that is about to be appended to. Who posts to a stream holds the
-        run's row: so does this, that nobody comes in between."""
+        """The version and the last link of a stream that is about to be appended to. Posting to a stream holds the
+        run's row: so does this, so that nothing comes in between."""
         held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
         if db.one(held, run) is None:
             db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
@@ -409,8 +409,8 @@ class PostgresStore:
         return body
 
     async def verify(self) -> tuple[int, int]:
-        """Read everything, and raise `StoreError` at the first thing that is not as it was written. How many events
-        there are, and how many of them are from before there were chains: none, here."""
+        """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
+        of events, and of those from before there were chains: none, here."""
         count = 0
         for run in await self.runs():
             found = len(await self.read(run))

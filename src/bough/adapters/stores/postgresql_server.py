@@ -1,7 +1,7 @@
-"""Connections to a PostgreSQL server, and what people are told when it is not there.
+"""Connections to a PostgreSQL server, and the messages when it is unavailable.
 
-Promises: `run` commits or raises one sentence; once it has been reached, a server that goes away is waited for; a
-password is in no message.
+Promises: `run` commits or raises one sentence; once it has been reached, a server that goes away is waited for; no
+message contains a password.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IDLE = 6
 """Connections that are kept for the next call."""
 _IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
 _PASSING = ("08", "57", "40", "53300", "55P03")
-"""Classes of errors after which the same may work: no connection, shut down, serialisation, too many clients, locks."""
+"""Classes of errors worth a retry: no connection, shut down, serialisation, too many clients, locks."""
 
 
 def is_address(store: str) -> bool:
@@ -35,7 +35,7 @@ def is_address(store: str) -> bool:
 
 
 class Transaction:
-    """Statements of one transaction. `again`: an earlier try may have been committed without word of it."""
+    """Statements of one transaction. `again`: an earlier try may have been committed without confirmation."""
 
     def __init__(self, connection: psycopg.Connection[Cells], again: bool) -> None:
         self._connection = connection
@@ -75,7 +75,7 @@ class Server:
         self._closed = False
 
     def run(self, work: Callable[[Transaction], T], patience: float = 0.0) -> T:
-        """The result of `work`, committed. A server that was reached before is waited for, `patience` seconds long."""
+        """The result of `work`, committed. Waits up to `patience` seconds for a server that was reached before."""
         until = time.monotonic() + patience
         again, pause = False, 0.05
         while True:
@@ -83,7 +83,7 @@ class Server:
             try:
                 connection = self._connection()
                 result = work(Transaction(connection, again))
-                again = True  # Should word of the commit be lost.
+                again = True  # In case the commit's confirmation is lost.
                 connection.commit()
                 self._reached = True
                 self._give_back(connection)
@@ -140,9 +140,9 @@ class Server:
 
     def _explain(self, error: psycopg.Error) -> StoreError:
         state, said = error.sqlstate or "08", " ".join(str(error).split()).rstrip(".")
-        said = said.partition(" Is the server running")[0]  # libpq asks what is asked below
+        said = said.partition(" Is the server running")[0]  # libpq asks the question that follows below
         if state.startswith("53100"):
-            return DiskFull(f"The disk of {self.name} is full; what was in the journal is not lost: make room there.")
+            return DiskFull(f"The disk of {self.name} is full; nothing in the journal is lost: make room there.")
         if state.startswith(("42501", "25006")):
             return ReadOnly(f"The journal {self.name} cannot be written by this user: {said}.")
         if state.startswith(("08", "57", "53", "28", "3D")):
@@ -156,12 +156,12 @@ class Server:
 
 
 def split_schema(url: str) -> tuple[str, str]:
-    """The address for libpq, and the schema that it names beside."""
+    """The address for libpq, and the schema that it also names."""
     parts = urlsplit(url)
     pairs = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(pairs).get("schema", "bough")
     if not _IDENTIFIER.fullmatch(schema):
-        raise UsageError(f"`{schema}` is no name of a schema: use small letters, digits and _, at most 41.")
+        raise UsageError(f"`{schema}` is not a schema name: use lower-case letters, digits and _, at most 41.")
     rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
     return urlunsplit(parts._replace(query=rest)), schema
 

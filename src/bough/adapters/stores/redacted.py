@@ -1,7 +1,7 @@
 """A wrapper that keeps secrets out of any store.
 
 Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is, nor as JSON escapes it once
-or twice, nor in base64; nor does what looks like a key of a well-known kind. `[secret]` stands in its place. Prompts
+or twice, nor in base64; nor does anything that looks like a key of a well-known kind. `[secret]` replaces it. Prompts
 are made of events, so it reaches no model either. Without a hit an event costs one encoding and a search.
 """
 
@@ -22,14 +22,14 @@ from bough.ports import Claim, Store
 STRUCK = "[secret]"
 _SHAPES = re.compile(SHAPES.pattern.encode())
 SHORTEST = 8
-"""Shorter values are no secrets but placeholders (`ollama`, `EMPTY`); to strike them out would garble the run."""
+"""Shorter values are not secrets but placeholders (`ollama`, `EMPTY`); redacting them would garble the run."""
 
 
 class RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
         spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _list_spellings(secret)}
-        self._spellings = sorted(spellings, key=len, reverse=True)  # one that holds another is struck out whole
+        self._spellings = sorted(spellings, key=len, reverse=True)  # one that contains another is redacted whole
         self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
         self._in_blobs = [spelling.encode() for spelling in self._spellings]
 

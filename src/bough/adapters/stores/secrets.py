@@ -1,4 +1,4 @@
-"""Secrets beside those that the environment calls so: in `.env` files, in addresses, and by their shape."""
+"""Secrets besides those that the environment names as such: in `.env` files, in addresses, and by their shape."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SHAPES = re.compile(
     r"|sk-(?:proj-)?[A-Za-z0-9_-]{40,}|xox[abprs]-[\w-]{20,}|AIza[\w-]{35}|npm_[A-Za-z0-9]{36}|pypi-[\w-]{60,}"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----"
 )
-"""Keys that tell by their look what they are."""
+"""Keys that are recognisable by their shape."""
 
 
 def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
-    """Passwords in variables such as DATABASE_URL, as they are and as they are meant."""
+    """Passwords in variables such as DATABASE_URL, both as written and decoded."""
     for value in env.values():
         for password in _PASSWORD.findall(value):
             yield from (text for text in {password, unquote(password)} if len(text) >= SHORTEST)
@@ -39,7 +39,7 @@ def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
 def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
     """The secret values of the project's `.env` files, those of its parts included, and of the one that it names."""
     folders = [(str(root), 0)]
-    for folder, depth in folders:  # grows while it is walked
+    for folder, depth in folders:  # grows during the walk
         for name, is_folder in _list_folder(folder):
             if is_folder and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
                 folders += [(f"{folder}/{name}", depth + 1)] if len(folders) < _MOST else []
@@ -69,7 +69,7 @@ def _parse_values(text: str) -> Iterator[str]:
 
 
 def _read_text(path: Path) -> str:
-    """Of a regular file: what else is there could hold us, or lead elsewhere."""
+    """Of a regular file: anything else could block us, or lead elsewhere."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -81,11 +81,11 @@ def _read_text(path: Path) -> str:
 
 
 def list_base64_forms(secret: str) -> Iterable[str]:
-    """What of a secret is always the same in base64, whatever stands before and after it: three ways to be aligned."""
+    """The parts of a secret that are always the same in base64, whatever precedes and follows it: three alignments."""
     body = secret.encode(errors="surrogatepass")
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
-        # The first letters hold bits of what stands before, the last one those of what comes after.
+        # The first letters hold bits of what precedes, the last one those of what follows.
         start = (0, 2, 3)[before]
         end = len(coded) - (1 if (before + len(body)) % 3 else 0)
         kept = coded[start:end]

@@ -1,7 +1,7 @@
 """The journal in one SQLite file.
 
 Promises: what `append` returned survives `kill -9` and a power cut; appends that wait together are committed together,
-and the conflict of one is no other's; several processes may use the file at once.
+and a conflict of one does not affect the others; several processes may use the file at once.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
 """
 """`chain` is before `body`, which may be long, so that the last link of a stream is found without reading past it.
-`events_of_run` gives a run's events in order and passes over unwanted kinds without touching their rows. A claim's
-row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice. `expires` is another number
-after every heartbeat; nobody compares it with a clock, because clocks jump and are not the same everywhere."""
+`events_of_run` gives a run's events in order and skips unwanted kinds without touching their rows. A claim's row lives
+as long as the claim; its key is the epoch, which AUTOINCREMENT never reuses. `expires` changes with every heartbeat; it
+is never compared with a clock, because clocks jump and differ."""
 
 LAST = """
 SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT value FROM meta WHERE key = 'last'), 0))
 """
-"""The last number that an event got. Those of a run that was removed are not given again."""
+"""The last number that an event got. Those of a removed run are not reused."""
 OBJECT = 40
 IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 """Names of blobs, and of git's objects."""
@@ -85,7 +85,7 @@ SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM event
 
 
 class SqliteStore:
-    """A `Store` in the file at `path`. With `create` a missing file is made; without, it is `NotFound`.
+    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`.
 
     A cancelled `append` may still become durable: a caller that continues after a cancellation reads the stream again.
     """
@@ -140,11 +140,11 @@ class SqliteStore:
         return row
 
     async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
-        """Of a holder on another machine nobody here knows whether it lives: it is watched for the time of a lease, by
-        our own clock. The claim and its last heartbeat, when there was no other in that time."""
+        """Whether a holder on another machine is alive is unknown here: it is watched for one lease, by our own clock.
+        Returns the claim and its last heartbeat, when there was no other in that time."""
         first = await self._database.read(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self._workers) if first is not None else False
-        if first is not None and alive:  # Said here, since a holder that was stopped may have the file locked.
+        if first is not None and alive:  # Reported here, since a stopped holder may have the file locked.
             raise ClaimHeld(explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
@@ -186,7 +186,7 @@ class SqliteStore:
             version, link = _read_end(db, claim.run, claim.task)
             if version != expected:
                 raise VersionConflict(
-                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another writer "
                     "appended first; read it again."
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
@@ -269,7 +269,7 @@ class SqliteStore:
         return records
 
     async def runs(self) -> list[str]:
-        # In this order: the first event of all may come in between the two.
+        # In this order: the very first event may come in between.
         any_event, found = await self._database.read(
             lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
         )
@@ -303,7 +303,7 @@ class SqliteStore:
         return {id.decode() for id in named if len(id) == OBJECT}
 
     def _shrink(self) -> None:
-        """Give the disk its room back, unless somebody is reading: then the next run uses it."""
+        """Return free space to the disk, unless someone is reading: then the next run uses it."""
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(self.path, isolation_level=None)) as db:
             db.execute("VACUUM")
 
@@ -326,8 +326,8 @@ class SqliteStore:
         return await self._database.read(find)
 
     async def verify(self) -> tuple[int, int]:
-        """Read everything, and raise `StoreError` at the first thing that is not as it was written. How many events
-        there are, and how many of them are from before there were chains."""
+        """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
+        of events, and of those from before there were chains."""
 
         def look(db: sqlite3.Connection) -> tuple[int, int, int]:
             (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -368,13 +368,14 @@ def encode_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
 
 
 def replace_lone_surrogates(text: str) -> str:
-    """What programs print may hold halves of characters, which no JSON can hold: they become U+FFFD, so that the event
-    is not lost."""
+    """Program output may contain lone surrogates, which JSON cannot hold: they become U+FFFD, so that the event is not
+    lost."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
-    """The event with every text in it changed, but for the name of its kind: without it nobody could read the event."""
+    """The event with every text in it changed, except the name of its kind: without it the event would be
+    unreadable."""
 
     def walk(value: Any) -> Any:
         if isinstance(value, str):

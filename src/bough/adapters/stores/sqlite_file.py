@@ -1,7 +1,7 @@
-"""The file under `SqliteStore`: opening it, one thread that writes, connections that read, and what people are told.
+"""The file under `SqliteStore`: opening it, one thread that writes, connections that read, and its error messages.
 
 Promises: `write` returns when its work is on the disk (WAL, `synchronous=FULL`); `read` sees every finished write and
-waits for none; whatever is wrong with the file or the disk is a `StoreError` of one sentence.
+waits for none; any problem with the file or the disk is a `StoreError` of one sentence.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _FORBIDDEN = (
 
 _SENTENCES = {
     _FULL: (
-        "The disk is full, so the journal {path} could not be written; what was in it is not lost: make room, then try "
+        "The disk is full, so the journal {path} could not be written; nothing in it is lost: make room, then try "
         "again."
     ),
     _FORBIDDEN: (
@@ -58,14 +58,14 @@ _SENTENCES = {
     ),
     _LOCKED: ("The journal {path} is locked by another program: wait for it or end it, then try again."),
     ("SQLITE_IOERR",): (
-        "The disk failed to read or write the journal {path}; what was in it is not lost: check the disk and its free "
+        "The disk failed to read or write the journal {path}; nothing in it is lost: check the disk and its free "
         "space, then try again."
     ),
 }
 
 
 class Database:
-    """An open file of the given schema and format. `create` says whether a missing one is made or is `NotFound`."""
+    """An open file of the given schema and format. `create` says whether a missing one is created or is `NotFound`."""
 
     def __init__(self, path: Path, *, schema: str, format: int, create: bool) -> None:
         self.path = path
@@ -80,7 +80,7 @@ class Database:
 
     async def write(self, work: Work[T], patience: float = 0.0) -> T:
         """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes. With
-        `patience` a locked file is tried again for so many seconds."""
+        `patience` a locked file is retried for that many seconds."""
         if self._frozen is not None:
             await asyncio.to_thread(self._thaw)
         until = time.monotonic() + patience
@@ -93,7 +93,7 @@ class Database:
                     raise
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """As `write`, for who does not wait; order is kept."""
+        """Like `write`, for callers that do not wait; order is kept."""
         self._require_open()
         return self._writer.submit(work)
 
@@ -120,7 +120,7 @@ class Database:
             return await asyncio.to_thread(run)
 
     async def close(self) -> None:
-        """Finish what is under way and close; a second time does nothing."""
+        """Finish what is in progress and close; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -147,18 +147,19 @@ class Database:
                 raise self._make_no_runs_error()
             self.path.parent.mkdir(parents=True, exist_ok=True)
         elif waiting and not _size(self.path):
-            raise self.damaged(f"it is empty, but {self.path.name}-wal beside it is not")
+            raise self.damaged(f"it is empty, but {self.path.name}-wal next to it is not")
         try:
             return self._open_prepared(create)
         except sqlite3.OperationalError as error:
-            # What cannot be written (a read-only folder, a full disk) can be read, if nothing waits in the WAL.
+            # A journal that cannot be written (a read-only folder, a full disk) can be read, if nothing is pending in
+            # the WAL.
             if create or waiting or not _error_name(error).startswith(_UNWRITABLE):
                 raise
             self._frozen = error
             return self._open_prepared(create)
 
     def _thaw(self) -> None:
-        """What could only be read can perhaps be written by now: somebody made room."""
+        """What could only be read may be writable by now: somebody made room."""
         frozen, self._frozen = self._frozen, None
         try:
             db = self._open_prepared(create=False)
@@ -189,7 +190,7 @@ class Database:
         return db
 
     def _examine(self, db: sqlite3.Connection, tables: set[str]) -> None:
-        """Refuse what is not ours, or newer than this bough, before anything is changed in it."""
+        """Reject what is not ours, or newer than this bough, before anything in it changes."""
         row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() if "meta" in tables else None
         if row is None:
             raise self.damaged("it is a database without a format number")
@@ -223,7 +224,7 @@ class Database:
     def _make_no_runs_error(self) -> NotFound:
         folder = self.path.absolute().parent
         if folder.name.startswith("."):
-            folder = folder.parent  # what a person knows is the folder around the hidden one
+            folder = folder.parent  # a person knows the folder around the hidden one
         return NotFound(f"There are no runs in {folder} yet: start one with `bough run GOAL`.")
 
     def _require_open(self) -> None:
@@ -265,7 +266,8 @@ class _Job(Struct, eq=False):
 
 
 class _Writer:
-    """The one thread that writes. It takes all that waits and commits it at once, so that a single fsync serves all."""
+    """The one thread that writes. It takes everything pending and commits it at once, so that a single fsync serves
+    all."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -280,7 +282,7 @@ class _Writer:
         return future
 
     def stop(self) -> None:
-        """Finish what waits, bring the WAL into the main file and end."""
+        """Finish what is pending, move the WAL into the main file and end."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -301,7 +303,7 @@ class _Writer:
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
         """All in one transaction. A `BoughError` answers one job, which has written nothing yet; any other error undoes
-        everything, and then each job is tried alone, so that none fails for another's sake."""
+        everything, and then each job is tried alone, so that none fails because of another."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
@@ -339,7 +341,7 @@ def _settle(jobs: Sequence[_Job]) -> None:
 
 
 def _switch_to_wal(db: sqlite3.Connection) -> None:
-    """Processes that open a new file at the same moment can meet here, where SQLite does not always wait by itself."""
+    """Processes that open a new file at the same moment can meet here, where SQLite does not always wait."""
     deadline = time.monotonic() + BUSY
     while True:
         try:
@@ -370,7 +372,7 @@ def _sync(folder: Path) -> None:
     try:
         handle = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        return  # not ours to open, so neither did we make anything in it
+        return  # not ours to open, so we made nothing in it either
     try:
         os.fsync(handle)
     finally:

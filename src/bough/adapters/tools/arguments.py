@@ -1,4 +1,4 @@
-"""From the JSON text that a model wrote to checked arguments, or to a message that says how to do it right."""
+"""From the JSON text that a model wrote to checked arguments, or to a message that says how to correct it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST = 4_000_000
 
 @cache
 def make_schema(arguments: type[Struct]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments: one flat object that stands by itself. Made once, and the same for all."""
+    """The JSON schema of a tool's arguments: one flat, self-contained object. Made once, and the same for all."""
     (described,) = msgspec.json.schema(arguments)["$defs"].values()
     return {
         "type": "object",
@@ -28,18 +28,18 @@ def make_schema(arguments: type[Struct]) -> dict[str, Any]:
 
 
 def _add_type(argument: dict[str, Any]) -> dict[str, Any]:
-    """Some providers want a type beside a list of choices."""
+    """Some providers require a type next to a list of choices."""
     return {"type": "string", **argument} if "enum" in argument else argument
 
 
 def decode_arguments(tool: Tool, raw: str) -> Struct:
     """The arguments of a call. `Refusal` when they are not those of the tool."""
     if len(raw) > LONGEST:
-        raise _make_refusal(tool, f"the arguments are {len(raw):,} characters long, and {LONGEST:,} is the most")
+        raise _make_refusal(tool, f"the arguments are {len(raw):,} characters long, and the limit is {LONGEST:,}")
     try:
         values = msgspec.json.decode(raw) if raw.strip() else {}
     except UnicodeError:
-        raise _make_refusal(tool, "the arguments hold half of a character (a lone surrogate)") from None
+        raise _make_refusal(tool, "the arguments contain half a character (a lone surrogate)") from None
     except RecursionError:
         raise _make_refusal(tool, "the arguments are nested too deeply") from None
     except msgspec.DecodeError as error:

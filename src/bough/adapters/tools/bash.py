@@ -17,14 +17,14 @@ from bough.ports import Finished, ToolResult
 _LONGEST = 100_000
 """Bytes of a command line: the system takes 128 kB in one argument."""
 _CLOSING = 10_000
-"""Characters at the end of an output in which a test runner says how it went."""
+"""Characters at the end of an output in which a test runner reports its results."""
 _LARGE = 1_000_000
-"""Bytes of output whose cleaning would hold up everyone else."""
+"""Bytes of output whose cleaning would block everyone else."""
 
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
-    command: Annotated[str, Meta(description="The command line, run by `bash -c` in the folder you start in.")]
-    timeout: Annotated[float, Meta(description="Seconds until it is ended, at most 600; 0: the usual 120.", ge=0)] = 0
+    command: Annotated[str, Meta(description="The command line, run by `bash -c` in your starting folder.")]
+    timeout: Annotated[float, Meta(description="Seconds until it is killed, at most 600; 0: 120.", ge=0)] = 0
 
 
 async def bash(arguments: Bash, bench: Bench) -> ToolResult:
@@ -46,10 +46,10 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
 
 
 def _count_passed(text: str, command: str) -> int | None:
-    """Of a run of tests, as its closing lines have it."""
+    """Of a test run, according to its closing lines."""
     if not any(word in command for word in ("test", "check", "tox", "nox")):
         return None
-    from bough.adapters.verifiers.runners import read_closing  # its patterns are not quickly loaded
+    from bough.adapters.verifiers.runners import read_closing  # its patterns are slow to load
 
     found = read_closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None
@@ -59,7 +59,7 @@ def _check_command(command: str) -> None:
     if not command.strip():
         raise Refusal("`command` is empty: give the command line to run.", fault=True)
     if "\0" in command:
-        raise Refusal("`command` holds a NUL character, which no command line can.", fault=True)
+        raise Refusal("`command` contains a NUL character, which no command line can.", fault=True)
     if len(command.encode()) > _LONGEST:
         raise Refusal(
             f"`command` is longer than {_LONGEST:,} bytes: `write` the long part to a file and use that in the command."
@@ -88,8 +88,8 @@ def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
 BASH = Tool(
     name="bash",
     description=(
-        "Run a command line. Each call is a shell of its own, without a terminal or input; when it ends, all that it "
-        "started is ended too, so servers run only within one call. {reach} Output of more "
+        "Run a command line. Each call is a shell of its own, without a terminal or input; when it ends, everything it "
+        "started is killed too, so servers run only within one call. {reach} Output of more "
         "than 16,000 characters is shown as head and tail; a pipe into `tail` is not needed, and would hide the exit "
         "status."
     ),

@@ -1,4 +1,4 @@
-"""`dispute`: what an agent says against a test."""
+"""`dispute`: an agent's evidence against a test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LONGEST_NAME = 500
 LONGEST_EVIDENCE = 4_000
 ANSWER = (
     "Recorded. Change the test to what it should expect, finish the work and call `done`. If the original test then "
-    "disagrees with your code, whoever decides is shown your evidence: a judge, who allows only what words of the "
-    "request demand, then the person. What is not allowed comes back to you as a result."
+    "disagrees with your code, those who decide see your evidence: a judge, who allows only what the wording of the "
+    "request demands, then the person. What is not allowed comes back to you as a result."
 )
 
 

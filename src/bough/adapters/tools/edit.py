@@ -1,4 +1,5 @@
-"""`edit`: exact replacement in a file. What is not replaced stays byte for byte: line ends, encoding, the last line."""
+"""`edit`: exact replacement in a file. What is not replaced stays byte for byte: line endings, encoding, the last
+line."""
 
 from __future__ import annotations
 
@@ -37,10 +38,10 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
     raw = load_file(place, bench)
     if is_binary(raw):
         raise Refusal(f"`{place.shown}` is a binary file, not text: it cannot be edited.")
-    text = raw.decode("utf-8", "surrogateescape")  # bytes that are no text come back as they were
+    text = raw.decode("utf-8", "surrogateescape")  # bytes that are not text come back as they were
     old, new = _adapt_line_ends(text, arguments)
     if old == new:
-        raise Refusal("`old` and `new` are the same: there is nothing to change.")
+        raise Refusal("`old` and `new` are the same: nothing to change.")
     count = text.count(old)
     if count == 0:
         raise Refusal(_explain_not_found(place, text, arguments.old))
@@ -55,7 +56,7 @@ def edit(arguments: Edit, bench: Bench) -> ToolResult:
 
 
 def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
-    """Old and new text with the file's own line ends: `read` does not show them, so the model writes plain ones."""
+    """Old and new text with the file's own line endings: `read` does not show them, so the model writes plain ones."""
     crlf = text.count("\r\n")
     if not crlf or crlf != text.count("\n"):
         return arguments.old, arguments.new
@@ -105,11 +106,11 @@ def _find_change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[lis
     end = len(text) if end < 0 else end
     before, after = text[begin:at], text[at + len(old) : end]
     was, now = (f"{before}{part}{after}".split("\n") for part in (old, new))
-    if end == len(text) and was[-1] == now[-1] == "":  # the end of the file, and no empty line
+    if end == len(text) and was[-1] == now[-1] == "":  # the end of the file, not an empty line
         was, now = was[:-1], now[:-1]
     above = text[max(0, begin - 4_000) : begin].splitlines()
     below = text[end + 1 : end + 4_000].splitlines()
-    # What was given to make the place unmistakable did not change.
+    # Context given to make the place unique did not change.
     line = text.count("\n", 0, at) + 1
     while was and now and was[0] == now[0]:
         line += 1
@@ -125,7 +126,7 @@ EDIT = Tool(
     name="edit",
     description=(
         "Replace text in a file: `old`, which must be exactly as in the file and (unless `all`) occur exactly once, "
-        "by `new`. Take enough of the lines around for it to be unmistakable."
+        "with `new`. Include enough surrounding lines to make it unique."
     ),
     arguments=Edit,
     example='{"path": "src/app.py", "old": "x = 1\\n", "new": "x = 2\\n"}',

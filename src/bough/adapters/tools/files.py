@@ -15,9 +15,9 @@ from bough.ports import ToolResult
 BIGGEST = 32_000_000
 """Bytes of a file that is read or edited as a whole."""
 SMALL = 128_000
-"""Bytes of a file that is read without asking a thread to, which would take longer than the reading."""
+"""Bytes of a file that is read directly: a thread would take longer than the reading."""
 _LOOKED_AT = 8_192
-"""Bytes at the beginning that tell text from anything else."""
+"""Bytes at the beginning that tell text from binary."""
 
 
 class Read(Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,7 +30,7 @@ class Read(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Write(Struct, frozen=True, forbid_unknown_fields=True):
     path: Annotated[str, Meta(description="The file.", min_length=1)]
-    content: Annotated[str, Meta(description="All that the file shall hold.")]
+    content: Annotated[str, Meta(description="The whole content of the file.")]
 
 
 async def read(arguments: Read, bench: Bench) -> ToolResult:
@@ -66,10 +66,10 @@ _read_in_thread = run_in_thread(_read)
 
 
 def _show_image(picture: ImageInfo, raw: bytes, name: str) -> ToolResult:
-    """Models that take no images read the words alone."""
+    """Models that take no images read only the text."""
     says = f"`{name}` is an image ({picture.says}, {format_size(len(raw))})"
     if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
-        raise Refusal(f"{says}, too large to be shown: make a smaller copy with `bash`, and read that.")
+        raise Refusal(f"{says}, too large to show: make a smaller copy with `bash`, and read that.")
     return ToolResult(f"({says})", whole=raw, image=picture.kind)
 
 
@@ -78,7 +78,7 @@ def _format_page(arguments: Read, lines: list[str], unfinished: bool, shown: int
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
     room = max(shown - 200, 200)
-    # A giant line must not push out the others, nor may a lone one be cut for nothing.
+    # A giant line must not push out the others, nor may a single one be cut needlessly.
     longest = max(room // min(len(wished), 8) - 10, 60)
     page: list[str] = []
     for number, line in enumerate(wished, arguments.start):
@@ -95,7 +95,7 @@ def _describe_position(arguments: Read, lines: list[str], last: int, unfinished:
     crlf = "; lines end in CRLF" if lines[0].endswith("\r") else ""
     if last < len(lines):
         asked = arguments.lines and last - arguments.start + 1 >= arguments.lines
-        more = "" if asked else f"; that is as much as fits, go on with start={last + 1}"
+        more = "" if asked else f"; that is as much as fits, continue with start={last + 1}"
         return f"(lines {arguments.start}-{last} of {len(lines):,}{crlf}{more})"
     end = "; no newline at the end" if unfinished else ""
     return f"(end of the file: {pluralize(len(lines), 'line')}{crlf}{end})"
@@ -132,15 +132,15 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
         raise Refusal(f"`{place.shown}` is a folder: give the path of a file.") from None
     now = f"{pluralize(_count_lines(content), 'line')}, {format_size(len(content))}"
     if before is None:
-        return ToolResult(f"Made {place.shown} ({now}).")
-    same = " It already held exactly that." if before == content else ""
-    return ToolResult(f"Wrote {place.shown} anew ({now}; before: {pluralize(_count_lines(before), 'line')}).{same}")
+        return ToolResult(f"Created {place.shown} ({now}).")
+    same = " The content is unchanged." if before == content else ""
+    return ToolResult(f"Rewrote {place.shown} ({now}; before: {pluralize(_count_lines(before), 'line')}).{same}")
 
 
 def _read_before(place: paths.WorkspacePath) -> bytes | None:
     try:
         return paths.read_bytes(place, BIGGEST)
-    except (OSError, Refusal):  # what hinders writing too is told by writing
+    except (OSError, Refusal):  # whatever also prevents writing is reported by the write
         return None
 
 
@@ -150,7 +150,7 @@ def _count_lines(content: bytes) -> int:
 
 READ = Tool(
     name="read",
-    description="Show a text file with line numbers. Long files come in pages: go on with `start`.",
+    description="Show a text file with line numbers. Long files come in pages: continue with `start`.",
     arguments=Read,
     example='{"path": "src/app.py", "start": 1, "lines": 200}',
     writes=False,
@@ -159,7 +159,7 @@ READ = Tool(
 WRITE = Tool(
     name="write",
     description=(
-        "Make a file, or replace all of an existing one. Missing folders are made. To change a part of a file, `edit` "
+        "Create a file, or replace an existing one. Missing folders are created. To change a part of a file, `edit` "
         "is shorter and safer."
     ),
     arguments=Write,

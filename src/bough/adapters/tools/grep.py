@@ -1,4 +1,4 @@
-"""A stand-in for ripgrep, run as a program of its own: `grep.py PATTERN PATH GLOB CONTEXT COLUMNS`.
+"""A substitute for ripgrep, run as a separate program: `grep.py PATTERN PATH GLOB CONTEXT COLUMNS`.
 
 Prints what `rg --null --line-number --with-filename` would, and exits as it does: 0 found, 1 not found, 2 wrong.
 Only the standard library is imported: it runs without bough.
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _LOOKED_AT = 8_192
-"""Bytes at the beginning that tell text from anything else."""
+"""Bytes at the beginning that tell text from binary."""
 _BIGGEST = 200_000_000
-"""Bytes of a file that is still searched."""
+"""Largest file in bytes that is still searched."""
 
 
 def main(argv: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(argv: list[str]) -> int:
         regex = re.compile(pattern)
         fits = re.compile(make_glob_regex(glob.removeprefix("!")))
     except (re.error, OverflowError, RecursionError) as error:
-        print_line(f"the pattern is not a regular expression that Python knows: {error}\n")
+        print_line(f"the pattern is not a valid Python regular expression: {error}\n")
         return 2
     found = False
     for name in sorted(list_files(path)):
@@ -75,7 +75,7 @@ def is_file(name: str) -> bool:
 
 
 def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
-    """The lines to print, numbered and marked, each with whether it stands apart from the one before."""
+    """The lines to print, numbered and marked, each with whether a gap precedes it."""
     try:
         raw = Path(name).read_bytes() if Path(name).stat().st_size <= _BIGGEST else b""
     except OSError:
@@ -100,7 +100,7 @@ def cut_line(line: str, columns: int) -> str:
 
 
 def make_glob_regex(glob: str) -> str:
-    """A file pattern as git knows it (`**`, `{a,b}`), as a regular expression."""
+    """A file pattern in git's syntax (`**`, `{a,b}`), as a regular expression."""
     pieces = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
     tokens = re.findall(r"\*\*/|/\*\*|\*\*|\[!?\]?[^\]]*\]|.", glob.removeprefix("/"), re.DOTALL)
     depth = 0

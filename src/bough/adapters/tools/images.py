@@ -1,4 +1,4 @@
-"""Images that models can be shown. Only whole ones: a provider refuses a conversation with a broken one in it."""
+"""Images that models can be shown. Only complete ones: a provider rejects a conversation with a broken one in it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from struct import unpack_from
 from msgspec import Struct
 
 LARGEST = 3_700_000
-"""Bytes: what the strictest provider takes, since a third is added on the way."""
+"""Bytes: what the strictest provider takes, since encoding adds a third."""
 WIDEST = 8_000
 """Pixels of a side, likewise."""
 _NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
-"""Markers among those that begin a JPEG frame which do not."""
+"""Markers in the range of JPEG frame starts that are not."""
 
 
 class ImageInfo(Struct, frozen=True):
@@ -27,7 +27,7 @@ class ImageInfo(Struct, frozen=True):
 
 
 def read_image_info(raw: bytes) -> ImageInfo | None:
-    """What a file's bytes show; None for what is no picture, or not a whole one."""
+    """What a file's bytes show; None for what is not an image, or not a complete one."""
     for kind, find in (
         ("png", _read_png_size),
         ("jpeg", _read_jpeg_size),

@@ -14,11 +14,11 @@ from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 _ENTRIES = 500
-"""Lines of the tree at the most."""
+"""Lines of the tree at most."""
 _IN_ONE = 100
 """Entries shown of one folder below the first."""
 _COUNTED = 20_000
-"""Entries of one folder that are looked at."""
+"""Entries of one folder that are read."""
 
 
 class List(Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,7 +82,7 @@ def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[st
 
 
 def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
-    """Entries in the order of a tree, without `.git`; and how many more there are than are looked at."""
+    """Entries in the order of a tree, without `.git`; and how many more there are."""
     entries: list[os.DirEntry[str]] = []
     left = 0
     with os.scandir(folder) as found:
@@ -99,7 +99,7 @@ def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
 def _describe_size(entry: os.DirEntry[str]) -> str:
     try:
         return format_size(entry.stat(follow_symlinks=False).st_size)
-    except OSError:  # gone in this moment
+    except OSError:  # just removed
         return "?"
 
 

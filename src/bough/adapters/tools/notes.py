@@ -1,4 +1,4 @@
-"""`note` and `done`: what an agent says that outlives its context."""
+"""`note` and `done`: what an agent says that outlasts its context."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             description="In a few sentences, first what others who build on it must know (names, files, decisions); "
-            "then what was changed and why, how it was tried out, and what was seen and left alone."
+            "then what was changed and why, how it was tested, and what you noticed but left alone."
         ),
     ]
 
@@ -47,13 +47,13 @@ def require_text(name: str, text: str, longest: int) -> str:
     if not text:
         raise Refusal(f"`{name}` is empty: say it in a sentence or a few.", fault=True)
     if len(text) > longest:
-        raise Refusal(f"`{name}` has {len(text):,} characters; {longest:,} is the most: say it shorter.", fault=True)
+        raise Refusal(f"`{name}` has {len(text):,} characters; the limit is {longest:,}: shorten it.", fault=True)
     return text
 
 
 NOTE = Tool(
     name="note",
-    description="Keep a decision or a dead end for whoever goes on with this task: they do not see this conversation.",
+    description="Record a decision or a dead end for those who continue this task: they do not see this conversation.",
     arguments=NoteArguments,
     example='{"kind": "dead_end", "text": "The cache cannot be cleared from here: it is read-only."}',
     writes=False,

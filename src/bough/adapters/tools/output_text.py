@@ -1,4 +1,4 @@
-"""How output is made fit to be read by a model: cleaned of what terminals want, and cut to head and tail."""
+"""Makes output readable for a model: cleaned of terminal codes, and cut to head and tail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def decode_output(raw: bytes) -> str:
 
 
 def to_plain_text(text: str) -> str:
-    """Text as a person would have seen it at the end: no colours, and of a progress line only its last state."""
+    """Text as a person would have seen it at the end: no colours, and only the last state of a progress line."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\r" in text:
@@ -35,7 +35,7 @@ def to_plain_text(text: str) -> str:
 
 
 def _keep_last_state(line: str) -> str:
-    """Of a line that was written over and over, what it said last."""
+    """The last state of a line that was overwritten repeatedly."""
     if "\r" not in line:
         return line
     return next((state for state in reversed(line.split("\r")) if state), "")
@@ -59,7 +59,7 @@ def cut_middle(text: str, limit: int) -> tuple[str, bool]:
 
 
 def cut_line(line: str, limit: int) -> str:
-    """A line that is too long, as its beginning and its end."""
+    """An overlong line, as its beginning and its end."""
     if len(line) <= limit:
         return line
     room = max(limit - 50, 20)
@@ -79,7 +79,7 @@ def _start_at_line(text: str, at: int) -> int:
 
 
 def replace_surrogates(text: str) -> str:
-    """Without half characters, which a file's name may hold and JSON may not."""
+    """Without lone surrogates, which a file name may contain and JSON may not."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Where the file tools may go: inside the workspace, links included, whoever swaps a folder for a link meanwhile.
+"""Where the file tools may go: inside the workspace, links included, even if a folder is swapped for a link meanwhile.
 
 A path is resolved once, must then lie below the workspace's real root, and is opened from there folder by folder
 without following any link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a
@@ -38,7 +38,7 @@ class WorkspacePath(Struct, frozen=True):
 
     root: str
     steps: tuple[str, ...]
-    """The names that lead from the root to it."""
+    """The names that lead to it from the root."""
     shown: str
     """As the model knows it: relative to where it starts."""
 
@@ -48,11 +48,11 @@ class WorkspacePath(Struct, frozen=True):
 
 
 def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
-    """The place that a model's path means. `Refusal` when it is none that it may go to."""
+    """The place that a model's path means. `Refusal` when it may not go there."""
     if "\0" in path:
-        raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
+        raise Refusal(f"`{path!r}` is not a path: it contains a NUL character.", fault=True)
     if path.startswith("~"):
-        raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to the folder you start in.")
+        raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to your starting folder.")
     if (kept := _find_beside(workspace, path)) and not writing:
         return kept
     root, folder = _resolve_folder(workspace.root), _resolve_folder(workspace.folder)
@@ -71,7 +71,7 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
 
 
 def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
-    """A file that bough has left beside the checkout for the agent to read: the goal."""
+    """A file that bough has left next to the checkout for the agent to read: the goal."""
     if not path.endswith(f"/{GOAL_FILE}"):
         return None
     scratch = _resolve_folder(workspace.scratch)
@@ -82,7 +82,7 @@ def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
 
 @lru_cache(maxsize=256)
 def _resolve_folder(folder: Path) -> str:
-    """Where a workspace's own folder is. Resolved once: should it be swapped for a link later, all below it is then
+    """Where a workspace's own folder is. Resolved once: if it is swapped for a link later, everything below it is
     outside."""
     return os.path.realpath(folder)
 
@@ -90,13 +90,13 @@ def _resolve_folder(folder: Path) -> str:
 def _explain_outside(workspace: WorkFolder, path: str) -> str:
     plain = os.path.normpath(workspace.folder / path)
     if plain.startswith(f"{workspace.root}{os.sep}"):
-        return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, and not be changed."
-    return f"`{path}` is outside of the workspace: use a path inside, relative to {workspace.folder}."
+        return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, but not changed."
+    return f"`{path}` is outside the workspace: use a path inside, relative to {workspace.folder}."
 
 
 @contextmanager
 def open_folder(place: WorkspacePath, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """A folder below the root, as a handle; with `make`, what is missing on the way is made."""
+    """A folder below the root, as a handle; with `make`, missing folders are created."""
     handle = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for step in steps:
@@ -131,18 +131,18 @@ def read_bytes(place: WorkspacePath, limit: int) -> bytes:
     with open_folder(place, place.steps[:-1]) as parent:
         name = place.steps[-1] if place.steps else "."
         _require_file(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
-        # Should it have become a pipe in this moment, opening does not wait for a writer.
+        # If it has just become a pipe, opening does not wait for a writer.
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
         _require_file(place, found)
         if found.st_size > limit:
             raise Refusal(
-                f"`{place.shown}` is too big for this ({format_size(found.st_size)}): use `search`, "
+                f"`{place.shown}` is too large for this ({format_size(found.st_size)}): use `search`, "
                 f"or `bash` with sed, head "
                 "or tail, to see parts of it."
             )
-        return file.read(found.st_size)  # not `limit`, which would set aside so much memory for every file
+        return file.read(found.st_size)  # not `limit`, which would allocate that much memory for every file
 
 
 def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
@@ -154,7 +154,7 @@ def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
 
 
 def write_bytes(place: WorkspacePath, content: bytes) -> None:
-    """Put content in a file's place, all or nothing; the mode stays. Folders on the way are made."""
+    """Replace a file's content, all or nothing; the mode stays. Missing folders are created."""
     with open_folder(place, place.steps[:-1], make=True) as parent:
         name = place.steps[-1] if place.steps else "."
         mode = _find_old_mode(place, name, parent)

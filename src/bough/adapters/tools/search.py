@@ -1,6 +1,6 @@
-"""`search`: lines that match, by ripgrep where it is installed, else by our own `grep.py`; the same to look at.
+"""`search`: matching lines, by ripgrep where it is installed, else by our own `grep.py`; the output is the same.
 
-Either is a command in the sandbox: it can be ended when a pattern takes forever, and reads no configuration.
+Either is a command in the sandbox: it can be killed when a pattern takes forever, and reads no configuration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bough.ports import Finished, ToolResult, WorkFolder
 
 _TIMEOUT = 60.0
 _KEPT = 2_000_000
-"""Bytes of matches that are looked at."""
+"""Bytes of matches that are read."""
 _COLUMNS = "500"
 """The length at which a line is cut."""
 _LINE = re.compile(r"(.*?)\0(\d+)([:-])(.*)")
@@ -31,7 +31,7 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
         str, Meta(description="A regular expression, matched line by line; (?i) ignores case.", min_length=1)
     ]
     path: Annotated[str, Meta(description="The file or folder to search.")] = "."
-    glob: Annotated[str, Meta(description="Only files whose name or path fits, for example *.py or src/**/*.ts.")] = ""
+    glob: Annotated[str, Meta(description="Only files whose name or path matches, e.g. *.py or src/**/*.ts.")] = ""
     context: Annotated[int, Meta(description="Lines to show before and after each match.", ge=0, le=20)] = 0
     limit: Annotated[int, Meta(description="How many matches to show.", ge=1, le=1000)] = 100
 
@@ -57,7 +57,7 @@ Argv = Callable[[Search, str, WorkFolder], list[str]]
 def _make_ripgrep_argv(program: str) -> Argv:
     def argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
         options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
-        # Above the workspace is bough's own folder, which ignores all that is in it.
+        # Above the workspace is bough's own folder, which ignores everything in it.
         options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
         options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
         options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
@@ -76,7 +76,7 @@ def _make_grep_argv(arguments: Search, path: str, workspace: WorkFolder) -> list
 def _make_act(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
     async def search(arguments: Search, bench: Bench) -> ToolResult:
         if "\0" in arguments.pattern or "\0" in arguments.glob:
-            raise Refusal("`pattern` and `glob` must not hold a NUL character.", fault=True)
+            raise Refusal("`pattern` and `glob` must not contain a NUL character.", fault=True)
         place = paths.resolve_path(bench.workspace, arguments.path)
         what = paths.find_kind(place)
         if what == "missing":

@@ -1,7 +1,7 @@
 """`split`: the agent asks for smaller steps in place of its task.
 
-What can be seen without the task is checked here: the arguments are steps in the form that is asked for. Whether they
-are smaller, provable and sufficient, and whether the task may be split at all, is weighed by whoever knows the task.
+What can be checked without the task is checked here: the arguments are steps in the required form. Whether they are
+smaller, provable and sufficient, and whether the task may be split at all, is for the engine to decide.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bough.ports import ToolResult
 SPLIT = replace(
     ASKED,
     description=(
-        "Cut this task into 2 to 4 smaller steps that together are all of it. When they are accepted your work on it "
-        "is over: each step is done by somebody else from the files as they are, then the check of the whole runs."
+        "Cut this task into 2 to 4 smaller steps that together cover all of it. Once they are accepted, your work on "
+        "it ends: each step is done by another agent from the files as they are, then the check of the whole runs."
     ),
 )
 
 
 def propose_split(call: Call) -> ToolResult:
-    """The proposal as it came, when it can be read. `Refusal` when not."""
+    """The proposal as it came, when it is readable. `Refusal` when not."""
     found = parse_answer(Answer(calls=(call,)), SPLIT, Answered, ALIASES)
     if isinstance(found, str):
         raise Refusal(found, fault=True)
-    return ToolResult("The proposal can be read.", proposal=call.arguments)
+    return ToolResult("The proposal is valid.", proposal=call.arguments)

@@ -1,4 +1,4 @@
-"""What the model may have meant: the names nearest to a wrong path, the place nearest to text that is not there."""
+"""What the model may have meant: the names closest to a wrong path, the place closest to missing text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from bough.core.spelling import find_similar
 from bough.ports import WorkFolder
 
 _SEEN = 5_000
-"""Files and folders looked at for a name."""
+"""Files and folders examined for a name."""
 _COMPARED = 2_000
-"""Lines compared one by one, when none is equal to one that was sought."""
+"""Lines compared one by one, when none equals a sought one."""
 _LETTERS = 400
-"""Of a passage, and of a line, that are compared: the cost grows with their square."""
+"""Limits of a passage, and of a line, in a comparison: the cost grows with their square."""
 _CANDIDATES = 10
 _ALIKE = 0.5
 
@@ -27,7 +27,7 @@ def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
 
 
 def find_similar_paths(place: WorkspacePath) -> list[str]:
-    """Up to three files or folders like the missing one: of the same name elsewhere, or of a like name nearby."""
+    """Up to three files or folders like the missing one: of the same name elsewhere, or of a similar name nearby."""
     wanted = place.steps[-1] if place.steps else ""
     paths = list(_walk(place.root))
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
@@ -38,7 +38,7 @@ def find_similar_paths(place: WorkspacePath) -> list[str]:
 
 
 def _walk(root: str) -> Iterator[str]:
-    """Paths below the root, breadth first, as many as it is worth."""
+    """Paths below the root, breadth first, up to a limit."""
     folders, seen = [""], 0
     for folder in folders:
         try:
@@ -59,7 +59,7 @@ def _walk(root: str) -> Iterator[str]:
 
 def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None:
     """Where the lines are most like the sought ones: first line, last line (counted from 0, exclusive), and whether
-    they differ in nothing but white space. None when nothing is like them."""
+    they differ only in white space. None when nothing is similar."""
     width = len(sought)
     if not width or not lines:
         return None
@@ -80,7 +80,8 @@ def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] |
 
 
 def _find_promising(lines: list[str], wanted: list[str]) -> list[int]:
-    """The starts of the windows that share most lines with the wanted ones; else around lines like the longest."""
+    """The starts of the windows that share most lines with the wanted ones; else around lines similar to the
+    longest."""
     wished = {line for line in wanted if line}
     width = min(len(wanted), len(lines))
     shared = sum(line in wished for line in lines[:width])

@@ -1,4 +1,4 @@
-"""What a tool is made of: a name, words for the model, a structure for its arguments, and an act."""
+"""What a tool consists of: a name, a description for the model, a structure for its arguments, and an act."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Refusal(Exception):
 
 
 class Bench(Struct, frozen=True):
-    """What a tool has at hand while it runs one call."""
+    """What a tool can use while it runs one call."""
 
     workspace: WorkFolder
     rules: Rules
@@ -35,7 +35,7 @@ class Tool(Struct, frozen=True):
     description: str
     arguments: type[Struct]
     example: str
-    """A right call's arguments, as JSON."""
+    """A correct call's arguments, as JSON."""
     writes: bool
     act: Callable[[Any, Bench], Awaitable[ToolResult]]
 
@@ -44,7 +44,7 @@ A = TypeVar("A", bound=Struct)
 
 
 def run_in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
-    """An act that works on files, kept from holding up everyone else."""
+    """An act that works on files, in a thread so that it does not block others."""
 
     async def threaded(arguments: A, bench: Bench) -> ToolResult:
         return await asyncio.to_thread(act, arguments, bench)

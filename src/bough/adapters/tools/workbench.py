@@ -1,4 +1,4 @@
-"""The tools that every agent has. Whatever is wrong with a call is answered so that the model can do better."""
+"""The tools that every agent has. Any wrong call gets an answer that helps the model correct it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WorkbenchTools:
     """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `dispute`, `split`, `done`. It keeps nothing."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
-        """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""
+        """`ripgrep`: the program for `search`; without it on the path, or with None, bough uses its own search."""
         self._sandbox = sandbox
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
         bash = replace(BASH, description=BASH.description.format(reach=sandbox.says))

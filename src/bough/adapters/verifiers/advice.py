@@ -1,7 +1,7 @@
 """Advice, never a ruling: new product code that a reviewer may want to look at.
 
-Code that could know of a test run, or could make anything equal anything, and values that stand in the tests. All of it
-has honest uses. It is shown to whoever reviews the work, and where it could fool a check, the canary is asked.
+Code that could detect a test run, or could make anything equal anything, and values that appear in the tests. All of it
+has honest uses. Reviewers see it, and where it could fool a check, the canary runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bough.core.acceptance.verdict import Remark
 
 MOST = 20
 TESTS = 1_000
-"""Test files that values are looked for in."""
+"""Test files that are searched for values."""
 _LOOKS = {
     "looks for a test run": r"""pytest unittest \b_?jest\b vitest mocha PYTEST_ NODE_ENV JEST_WORKER __tests__
         cfg!?\(.*\btest\b \btest_\w+ _test\b""",
@@ -35,7 +35,7 @@ _LOOKS = {
     "runs text as code": r"""\b(?:eval|exec|compile)\( new\sFunction \bvm\. b64decode marshal fromCharCode""",
     "reads source files": r"""\.read_text\( \bopen\( readFileSync linecache glob\( os\.walk listdir fs::read""",
 }
-"""What it may be doing, and how that looks."""
+"""What it may be doing, and the patterns for that."""
 _LITERAL = r"\"[^\"\n]{2,}\"|'[^'\n]{2,}'|(?<![\w.])-?\d[\d_.]*\b"
 
 
@@ -77,7 +77,7 @@ def _list_asserted_values(text: str) -> Iterator[set[str]]:
 
 
 def _find_copied_values(line: str, tests: list[set[str]]) -> str:
-    """A choice by values that stand together in one assertion."""
+    """A choice by values that appear together in one assertion."""
     if not re.search(r"==|===|\bin\b|\bcase\b|\bmatch\b|[:=]>?\s*[\d\"']", line):
         return ""
     own = set(re.findall(_LITERAL, line))

@@ -1,8 +1,8 @@
-"""What a check said at the base of a task, found out once and beside the work.
+"""What a check reported at the base of a task, measured once and in parallel with the work.
 
-The answer depends on the base tree, the command and the surroundings that it runs in (interpreter, installed packages,
-variables), so it is kept by these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time.
-What a check said that lacked something is not kept: the next run may have it.
+The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables), so
+it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. The
+result of a check that lacked something is not kept: the next run may have it.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, Check, Report
 
 FORMAT = 4
-"""Of what is kept: what an earlier bough kept says too little."""
+"""Of what is kept: an earlier bough's entries say too little."""
 CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
 
 
 class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the check said at a tree."""
+    """What the check reported at a tree."""
 
     report: Report
     closed: bool
-    """With the runner's closing lines, which some plugins and options do away with."""
+    """With the runner's closing lines, which some plugins and options suppress."""
     exit_status: int | None
     refuted: str = ""
-    """What a run that was refuted by an assertion printed, as a hash; empty: nothing of the kind can be seen in it."""
+    """The output of a run that an assertion refuted, as a hash; empty: it shows no such thing."""
     rewritten: tuple[str, ...] = ()
     """Code that the check itself regenerates."""
     ended: bool = False
     """With what pytest leaves behind at the end of a session."""
     seconds: float = 0.0
     lacking: str = ""
-    """What it lacks in order to say anything: a command, an installed package."""
+    """What it lacks in order to report anything: a command, an installed package."""
     way_out: str = ""
-    """What brings that in."""
+    """What provides that."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names."""
     said: str = ""
@@ -50,7 +50,7 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def mute(self) -> bool:
-        """It came to its end and nothing that can be read said what ran: that is how it is here."""
+        """It finished, and nothing readable said what ran: that is normal here."""
         ended = self.exit_status is not None and self.exit_status < CRASHED
         return ended and self.report.how == "exit status"
 
@@ -59,20 +59,20 @@ Measure = Callable[[], Awaitable[Baseline]]
 
 
 class Baselines:
-    """Each baseline is measured at most once at a time, however many tasks ask for it."""
+    """Each baseline is measured at most once at a time, however many tasks need it."""
 
     def __init__(self, folder: Path, surroundings: str = "") -> None:
-        """`surroundings`: what tells the environment that checks run in from any other."""
+        """`surroundings`: what identifies the environment that checks run in."""
         self._folder = folder
         self._surroundings = surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
     def know(self, tree: str, check: Check, known: Baseline) -> None:
-        """What the check says at this tree was seen elsewhere."""
+        """The check's result at this tree was seen elsewhere."""
         _save(self._path(tree, check), known)
 
     def look(self, tree: str, check: Check) -> Baseline | None:
-        """What is known by now; nothing is waited for."""
+        """What is known by now, without waiting."""
         path = self._path(tree, check)
         task = self._under_way.get(path)
         if task is not None and task.done() and not task.cancelled() and task.exception() is None:

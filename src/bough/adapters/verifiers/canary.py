@@ -1,9 +1,9 @@
-"""The canary: tests that carry the claim, with the values they expect made wrong. Those that still pass prove nothing.
+"""The canary: tests that carry the claim, with their expected values falsified. Those that still pass prove nothing.
 
-Pure: it only writes the wrong tests. An expectation is made wrong only where it is sure to be asked, since a test that
-passes although it was not would be called worthless: literals that something is compared with for equality, in
+Pure: it only writes the falsified tests. An expectation is falsified only where it is certain to be evaluated, since a
+test that passes because it was not would be called worthless: literals that something is compared with for equality, in
 statements that every run of the test reaches. Python is read by its syntax tree, JavaScript and Rust line by line;
-tests in other languages are not asked.
+tests in other languages are not covered.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from contextlib import suppress
 from bough.adapters.verifiers.testside import find_language, split_words
 
 ASKED = ("python", "javascript", "rust")
-"""Languages in which expected values can be made wrong."""
+"""Languages in which expected values can be falsified."""
 _NUMBER = "7919"
 _SMALL = 1000
-"""Up to here another number is the next one; what is nearly equal is wider for larger ones."""
+"""Up to here another number is the next one; for larger ones the tolerance of near equality is wider."""
 _EQUAL = frozenset(
     """assertEqual assertEquals assertIs assertIn assertAlmostEqual assertListEqual assertDictEqual assertTupleEqual
     assertSetEqual assertSequenceEqual assertCountEqual assertMultiLineEqual""".split()  # noqa: SIM905
 )
 _AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict bytes str float int date".split())  # noqa: SIM905
-"""Calls around literals that are still values."""
+"""Calls around literals that still count as values."""
 
 Spans = list[tuple[int, int, str]]
-"""Stretches of a text, and what to put there."""
+"""Spans of a text, and their replacements."""
 
 
 def falsify_expectations(
     texts: Mapping[str, str], tests: Collection[str], script: str = ""
 ) -> tuple[dict[str, str], set[str]]:
-    """Files with expected values made wrong, and the names of the tests in which that was done. `tests`: names as the
-    runner has them. `script`: a file that is itself the check."""
+    """Files with falsified expected values, and the names of the tests affected. `tests`: names as the runner has them.
+    `script`: a file that is itself the check."""
     wrong: dict[str, str] = {}
     done: set[str] = set()
     for path, text in texts.items():
@@ -104,7 +104,7 @@ def _falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, s
     for name, function, body in bodies:
         values = _find_bindings(function, body)
         expected = list(_find_expected(body))
-        # Of a script, only the last: what comes before would end it.
+        # Of a script, only the last: an earlier one would end it.
         for value in expected[-1:] if function is None else expected:
             if made := list(_falsify_value(value, values, place)):
                 changes += made
@@ -156,7 +156,7 @@ class _Places:
 
 
 def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
-    """What something has to equal, in statements that are sure to be reached."""
+    """What something must equal, in statements that are certain to be reached."""
     for node in body:
         if isinstance(node, ast.Return | ast.Raise):
             return
@@ -208,7 +208,7 @@ def _is_value(node: ast.expr) -> bool:
 
 
 def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """The values of names that stand for one: parameters of the cases, and what is assigned once."""
+    """The values of names that refer to one: parameters of the cases, and what is assigned once."""
     found: dict[str, list[ast.expr]] = {}
     for node in body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
@@ -217,7 +217,7 @@ def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, 
     for mark in getattr(function, "decorator_list", []):
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
             found |= _read_cases(mark.args[0], mark.args[1])
-    # A value that is used for something else too is not only expected.
+    # A value that has other uses too is not only expected.
     used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
     return {name: values for name, values in found.items() if used[name] == 1}
 
@@ -266,7 +266,7 @@ def _falsify_value(
 
 
 def _make_other_value(value: object) -> object:
-    """Another value of the same kind. As a literal: code that reads the tests is to find it."""
+    """Another value of the same kind. As a literal: code that reads the tests should find it."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, str):
@@ -348,16 +348,16 @@ def find_script(command: str, texts: Mapping[str, str]) -> str:
 
 
 def explain_not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
-    """Why no expected value was made wrong, as a phrase; empty: there was nothing to ask."""
+    """Why no expected value was falsified, as a phrase; empty: there was nothing to falsify."""
     held = {find_language(path) for path in texts for test in tests if is_test_of(test, path)}
     others = sorted(held - {*ASKED, ""})
     if others:
-        return f"expected values cannot be made wrong in {others[0]}"
-    return "no expected value that could be made wrong was found" if tests else ""
+        return f"expected values cannot be altered in {others[0]}"
+    return "no expected value found that could be altered" if tests else ""
 
 
 def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
-    """All of these are Python tests in which nothing could fail but an accident."""
+    """All of these are Python tests in which nothing can fail except by accident."""
     names = {re.split(r"::|\.", re.sub(r"\[.*", "", test))[-1] for test in tests}
     held = [text for path, text in texts.items() if any(is_test_of(test, path) for test in tests)]
     if not tests or not held or not all(test.partition("::")[0].endswith(".py") for test in tests):

@@ -1,4 +1,4 @@
-"""Single tests, as runners name them: made safe to keep, free of the workspace's path, and each under one id."""
+"""Single tests, as runners name them: safe to keep, free of the workspace's path, and each under one id."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def make_case(
 def deduplicate(cases: Iterable[Case]) -> tuple[Case, ...]:
     """Every id once.
 
-    pytest's ids are unique, so one that comes again is the same test (its teardown, another try): the worse outcome
-    stands. Elsewhere two tests may well share a name: the later ones are numbered.
+    pytest's ids are unique, so a repeated one is the same test (its teardown, a retry): the worse outcome counts.
+    Elsewhere two tests may well share a name: the later ones are numbered.
     """
     by_id: dict[str, Case] = {}
     times: dict[str, int] = {}
@@ -88,8 +88,8 @@ def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
 
 
 def merge_worse(one: Report, other: Report) -> Report:
-    """Two witnesses of one run: of each count the worse one, and the tests of the first (or of the other when the
-    first knows none)."""
+    """Two witnesses of one run: the worse one of each count, and the tests of the first (or of the other when the first
+    knows none)."""
     return Report(
         one.how,
         one.cases or other.cases,

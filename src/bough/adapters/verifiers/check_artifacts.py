@@ -1,4 +1,4 @@
-"""What a check left on disk: its report, and whether the files that it was to judge are still what they were."""
+"""What a check left on disk: its report, and whether the files that it was to judge are unchanged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST_REPORT = 64 * 1024 * 1024
 
 
 def load_report(path: Path) -> bytes | None:
-    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
+    """The report, unless no runner would write it: the tests' own code could have made it."""
     fd = disk.open_regular(os.fsencode(path))
     if fd is None:
         return None
@@ -24,18 +24,18 @@ def load_report(path: Path) -> bytes | None:
 
 
 def has_completed(report: Path) -> bool:
-    """pytest writes its cache, which it was told to keep beside the report, as the last thing of a whole session."""
+    """pytest writes its cache, which it was told to keep next to the report, at the very end of a whole session."""
     return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
 
 
 Mark = tuple[int, int, int]
-"""What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
-file's content as it likes, but not this one."""
+"""What changes with a file: its ctime, its inode, and its size. A program can set the time of a file's content as it
+likes, but not this one."""
 
 
 def _make_mark(path: str, root: int) -> Mark | None:
     try:
-        # From the root's handle: of a long way there, most would be walked again for each of very many files.
+        # From the root's handle: otherwise most of a long path would be walked again for each of very many files.
         found = os.stat(path, dir_fd=root, follow_symlinks=False)
     except OSError:
         return None
@@ -73,13 +73,13 @@ def rewritten_on_disk(
 
 
 def _read_beginning(workspace: WorkFolder, path: str) -> bytes | None:
-    """A check may have made it a terabyte: what is longer than anything that is compared with it is another file. Or a
-    pipe, which is none."""
+    """A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a pipe,
+    which is not a file."""
     return disk.read_below(os.fsencode(workspace.root), os.fsencode(path), LARGEST_REPORT)
 
 
 def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
-    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
+    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
     root = workspace.root.resolve()
 
     def read(path: str) -> str | None:

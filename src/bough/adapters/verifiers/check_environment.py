@@ -1,5 +1,5 @@
-"""What a check meets in this project and on this machine beside the files of a tree: its environment, its settings, and
-what to say when something is missing."""
+"""What a check depends on in this project and on this machine besides the files of a tree: its environment, its
+settings, and what to say when something is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bough.core.events import BaseChecked
 
 Read = Callable[[str], str | None]
 SHOWN, SHOWN_LINES = 2_000, 20
-"""Characters and lines of a failing check's output that are told before a run."""
+"""Characters and lines of a failing check's output that are shown before a run."""
 
 
 class CheckEnvironment(Struct, frozen=True):
@@ -27,9 +27,9 @@ class CheckEnvironment(Struct, frozen=True):
     """The person's project."""
     remedies: Remedies | None = None
     surroundings: str = ""
-    """What tells this environment from any other."""
+    """What identifies this environment."""
     folder: str = ""
-    """Where the person stood when the run began, relative to the project."""
+    """The person's folder when the run started, relative to the project."""
     command: str = ""
     """The project's own check, as the person has set it."""
     before: str = ""
@@ -42,7 +42,7 @@ class CheckEnvironment(Struct, frozen=True):
         return found.where if found is not None else ""
 
     def reader(self, texts: Mapping[str, str]) -> Read:
-        """Texts of a tree, and of what lies beside it on the disk: an environment is in no tree."""
+        """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
 
         def read(path: str) -> str | None:
             if path in texts or self.root is None or not path.endswith("/pyvenv.cfg"):
@@ -55,7 +55,7 @@ class CheckEnvironment(Struct, frozen=True):
         return read
 
     def examined(self, ran: Ran, manifests: Mapping[str, str], paths: Sequence[str]) -> Baseline:
-        """What is known of the base, with what the check lacks there."""
+        """What is known about the base, with what the check lacks there."""
         known = ran.known()
         if known.exit_status == 0 or self.remedies is None:
             return known
@@ -67,7 +67,7 @@ class CheckEnvironment(Struct, frozen=True):
         return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks)) if lacks else known
 
     def told(self, check: Check, known: Baseline, accepts: bool) -> BaseChecked:
-        """`accepts`: tests that fail may keep failing; only a command that does not start at all stands in the way."""
+        """`accepts`: failing tests may keep failing; only a command that does not start at all is an obstacle."""
         report = known.report
         return BaseChecked(
             command=check.command,

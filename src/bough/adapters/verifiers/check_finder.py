@@ -20,8 +20,8 @@ class CheckFinder:
         self._texts = texts
 
     async def find(self, task: Task) -> Check | None:
-        """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
-        named after the task may still come, and pytest for unittest, whose tests it runs too."""
+        """The check at the base counts: what the agent writes cannot replace it. One that is named after the task may
+        still come, and pytest for unittest, whose tests it runs too."""
         if not task.step.requires_testing:
             return None
         found = await self._find(task)

@@ -1,8 +1,8 @@
 """Run: a check in a workspace that holds one tree and nothing else, read into a report; and at other trees, in
 checkouts of their own.
 
-Whatever lies about in a workspace besides the tree (ignored files, bytecode, temporary files) is gone before a check
-runs, but for installed packages.
+Everything in a workspace besides the tree (ignored files, bytecode, temporary files) is removed before a check runs,
+except for installed packages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bough.ports import Finished, Sandbox, Workspace, Workspaces
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
 HEAD_START = 0.7
-"""Seconds in which a check has the processor to itself, while it loads: what is done beside it can wait so long."""
+"""Seconds in which a check has the processor to itself, while it loads: concurrent work can wait that long."""
 
 Say = Callable[[str], None]
 Seen = tuple[Mapping[str, str], Mapping[str, Mark | None]]
@@ -66,13 +66,13 @@ class CheckRunner:
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder)
-            gone = await self._clear_workspace(tree, workspace)  # it was made just now: there is nothing to restore
+            gone = await self._clear_workspace(tree, workspace)  # it was just created: there is nothing to restore
             return await self._run_check(check, task, tree, workspace, say, gone)
         finally:
             await self._workspaces.discard(run.name, name)
 
     def at(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
-        """What the check says at a tree: known from before, or found out beside whatever else is done."""
+        """The check's result at a tree: known from before, or measured alongside other work."""
 
         async def measure() -> Baseline:
             ran = await self.apart(run, task, check, tree, say)
@@ -85,8 +85,8 @@ class CheckRunner:
         return self.baselines.begin(tree, check, measure)
 
     async def swept(self, run: Run) -> None:
-        """Checkouts that an earlier life of bough was measuring in are gone: whoever needs that baseline makes his own.
-        Shielded, since the one who comes first does it for all."""
+        """Checkouts in which an earlier bough process was measuring are gone: whoever needs that baseline makes their
+        own. Shielded, since the first caller does it for all."""
         if run.name not in self._sweeping:
             self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])
@@ -96,7 +96,7 @@ class CheckRunner:
         await self.baselines.close()
 
     async def _clear_workspace(self, tree: str, workspace: Workspace) -> list[str]:
-        """A workspace that has the files of the tree, without any others; returns those."""
+        """Make the workspace hold the files of the tree and no others; returns those removed."""
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(remove_other_files, workspace.root, workspace.scratch, paths)
         workspace.folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ class CheckRunner:
         seen: Seen = (texts, await asyncio.to_thread(mark_files, workspace, texts))
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
-        # What was found was found from the top; what the step says is meant from where the person stood.
+        # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         loading = asyncio.get_running_loop().call_later(
             HEAD_START, load_module, "bough.adapters.verifiers.report_reader"
@@ -120,7 +120,7 @@ class CheckRunner:
             finished = finished or await self._run_sandboxed(
                 run_in_folder(at, command), env, check, workspace, task.rules, say
             )
-            if OWNED in finished.output:  # It was denied to write to what is a copy of its own by now.
+            if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
                 finished = await self._run_sandboxed(run_in_folder(at, command), env, check, workspace, task.rules, say)
         finally:
             loading.cancel()
@@ -176,5 +176,5 @@ def _read_run(
 
 
 def load_module(module: str) -> None:
-    """What is needed after a check is loaded while it runs: its patterns take longer than all else around a check."""
+    """Load what is needed after a check while it runs: its patterns take longer than anything else around a check."""
     asyncio.get_running_loop().run_in_executor(None, import_module, module)

@@ -1,7 +1,7 @@
-"""A workspace that holds a tree and nothing else, so that a check says what the tree does.
+"""A workspace that holds a tree and nothing else, so that a check reports on the tree.
 
-Files that an ignore rule names are in no tree: they survive a restore, and whoever applies the work does not get them.
-A check that needs one of them proves nothing, and a `conftest.py` or a state file among them can make it pass.
+Files that an ignore rule names are in no tree: they survive a restore, and applying the work does not deliver them. A
+check that needs one of them proves nothing, and a `conftest.py` or a state file among them can make it pass.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ INSTALLED = frozenset(
     """node_modules .venv venv env vendor target .tox .nox .gradle .yarn .bundle .direnv Pods bower_components
     jspm_packages __pypackages__ .eggs""".split()  # noqa: SIM905
 )
-"""Folders in which tools keep what they installed or built, and look after it themselves: to make them again for every
-check would take minutes and a network."""
+"""Folders in which tools keep and maintain what they installed or built: recreating them for every check would take
+minutes and a network."""
 MADE = "__pycache__"
-"""Goes even when it is in the tree: bytecode need not be that of the source beside it."""
+"""Removed even when it is in the tree: bytecode need not match the source next to it."""
 
 
 def remove_other_files(root: Path, scratch: Path, files: Iterable[str]) -> list[str]:
@@ -31,7 +31,7 @@ def remove_other_files(root: Path, scratch: Path, files: Iterable[str]) -> list[
         while (path := path.rpartition("/")[0]) not in folders:
             folders.add(path)
     gone: list[str] = []
-    # The home and the /tmp of the commands are temporary files too.
+    # The commands' home and /tmp are temporary files too.
     for entry in (*_list_entries(scratch), *_list_entries(scratch.with_name(f"{scratch.name}.private"))):
         _remove(Path(entry.path))
     waiting = [""]
@@ -66,7 +66,7 @@ def _remove(path: Path) -> None:
 
 
 def _open_up(act: Callable[[str], object], path: str, error: object) -> None:
-    """A folder that its owner may not write to or look into is made accessible, and the removal tried again."""
+    """Make a folder that its owner may not write to or list accessible, and retry the removal."""
     for place in (Path(path).parent, Path(path)):
         with suppress(FileNotFoundError):
             if stat.S_ISDIR(place.lstat().st_mode):

@@ -1,4 +1,4 @@
-"""Which other projects of a monorepo use the one that is worked on: their tests may fail by it too."""
+"""Which other projects of a monorepo use the one being changed: their tests may fail because of it too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from bough.adapters.verifiers.project_files import ProjectFiles, last_segment, parent_folder
 
 MOST = 4
-"""Dependents whose tests are asked."""
+"""Dependents whose tests run."""
 _DEEPEST = 3
 _MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "package.json", "Cargo.toml", "go.mod")
 
@@ -28,7 +28,7 @@ def find_dependents(look: ProjectFiles, here: str) -> list[str]:
 
 
 def _list_names(look: ProjectFiles, folder: str) -> Iterable[str]:
-    """What the project in a folder is called by those who need it."""
+    """The names by which dependents refer to the project in a folder."""
     python, rust = (_parse_toml(look.text(f"{folder}/{name}")) for name in ("pyproject.toml", "Cargo.toml"))
     tables = (python.get("project"), _to_table(python, "tool", "poetry"), rust.get("package"))
     yield from (str(table["name"]) for table in tables if isinstance(table, dict) and table.get("name"))
@@ -59,7 +59,7 @@ def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
 
 
 def _is_required(name: str, text: str) -> bool:
-    """As a requirement: a name that stands alone. The line that says what a project itself is called is none."""
+    """As a requirement: a name that stands alone. The line with the project's own name does not count."""
     body = re.sub(r"(?m)^\s*(name|module)\b.*$", "", text)
     spelled = re.sub(r"[-_.]+", "[-_.]+", re.sub(r"[^\w.-]", ".", name)) if "/" not in name else re.escape(name)
     return re.search(rf"""(?im)(?:^|["'\s,\[]){spelled}(?=$|[\s"'<>=!~;,@\[\]])""", body) is not None

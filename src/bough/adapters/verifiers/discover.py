@@ -1,7 +1,7 @@
 """Finding the check that proves a task: what the step says, then what is named after the task, then the project's own.
 
-Pure: it looks at a listing of the workspace and asks a reader for single files. Nothing is run, and nothing found means
-that nobody said how this task is to be proven, which is never a pass.
+Pure: it looks at a listing of the workspace and asks a reader for single files. Nothing is run, and no result means
+that nobody said how to prove this task, which is never a pass.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bough.core.planning.plan import Step
 def discover_check(
     step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
 ) -> Check | None:
-    """The check of a task and why it is the one; None when there is none to be found.
+    """The check of a task and why it was chosen; None when none is found.
 
-    `files` are the workspace's files as relative paths, `read` gives the text of one (None when it is not there or no
-    text). In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*`
-    or `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project that `folder`,
-    where they stand, is in. The id is the last segment of the task's path, in which
-    dashes and underscores are the same and case does not matter. The goal has no id to name files after.
+    `files` are the workspace's files as relative paths, `read` gives the text of one (None when it does not exist or is
+    not text). In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`;
+    `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project
+    around `folder`, the person's folder. The id is the last segment of the task's path, in which dashes and underscores
+    are the same and case does not matter. The goal has no id to name files after.
     """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
@@ -83,5 +83,5 @@ _SEPARATORS = str.maketrans("-. ", "___")
 
 
 def _normalize_name(name: str) -> str:
-    """A name in which dashes, dots and underscores are one, and case is none."""
+    """A name with dashes, dots and underscores unified, and without case."""
     return name.translate(_SEPARATORS).casefold()

@@ -1,7 +1,7 @@
-"""A failure in few words: which test, what it said, and where, with the code lines around.
+"""A failure in brief: which test, what it reported, and where, with the code lines around.
 
-A bug hunter gets this and not the raw output: frames of runners and libraries are left out, and the line that failed is
-shown in its place. Bounded, so that a thousand failures cost no more than ten.
+A bug hunter gets this and not the raw output: frames of runners and libraries are left out, and the failing line is
+shown in context. Bounded, so that a thousand failures cost no more than ten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EXCERPT = "  the code at "
 
 
 def describe_failure(case: Case, read: Callable[[str], str | None], size: int = SIZE) -> str:
-    """The failure as the bug hunter is told it, at most `size` characters. `read` gives a file of the workspace."""
+    """The failure as shown to the bug hunter, at most `size` characters. `read` gives a file of the workspace."""
     short = trim_case(case, read, size)
     return "\n".join(filter(None, [f"{short.outcome.upper()} {short.id}", short.message, short.trace]))[:size]
 
@@ -41,7 +41,7 @@ def trim_case(case: Case, read: Callable[[str], str | None], size: int = SIZE) -
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
     frames = _keep_own_frames(case.trace.split("\n"))
     trace = "\n".join(_drop_repeat(frames, message)).strip("\n")
-    # pytest shows the code itself, with a `>` before the line; what was trimmed before has it already.
+    # pytest shows the code itself, with a `>` before the line; a trimmed case already has it.
     shown = _EXCERPT in trace or re.search(r"^>  ", trace, re.MULTILINE)
     code = "" if shown else _make_excerpt(case, read)
     room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
@@ -49,7 +49,7 @@ def trim_case(case: Case, read: Callable[[str], str | None], size: int = SIZE) -
 
 
 def describe_failures(cases: Iterable[Case], read: Callable[[str], str | None]) -> str:
-    """The first ten failures in full and the rest by number: what the bug hunter starts from."""
+    """The first ten failures in full and the number of the rest: what the bug hunter starts from."""
     bad = [case for case in cases if case.outcome in ("failed", "error")]
     told = [describe_failure(case, read) for case in bad[:MOST_FAILURES]]
     if len(bad) > MOST_FAILURES:
@@ -73,7 +73,7 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
 
 
 def _drop_repeat(lines: list[str], message: str) -> list[str]:
-    """Many traces begin or end with the message; it has been said."""
+    """Many traces begin or end with the message, which is already shown."""
     for at in (-1, 0):
         if lines and message and lines[at].strip() == message:
             del lines[at]
@@ -85,7 +85,7 @@ def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
     places = [
         (match[1], int(match[2])) for match in re.finditer(_PLACE, case.trace) if not re.search(_FOREIGN, match[0])
     ]
-    # Python's traces go inwards; those of others begin with the innermost frame.
+    # Python's traces end with the innermost frame; others begin with it.
     inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
     for path, line in reversed(places) if inwards else places:
         for candidate in _list_candidates(path, case.id):
@@ -96,7 +96,8 @@ def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
 
 
 def _list_candidates(path: str, name: str) -> list[str]:
-    """Where a path of a trace may lie in the workspace. go names a file alone; the test's id begins with its folder."""
+    """Where a path of a trace may lie in the workspace. go gives only the file name; the test's id begins with its
+    folder."""
     if path.startswith("/") or ".." in PurePosixPath(path).parts:
         return []
     folders = PurePosixPath(name.split("::")[0]).parts if "/" not in path else ()

@@ -1,8 +1,8 @@
-"""Test runners among the packages that lie in a workspace beside the tree: were they put there by a package manager?
+"""Test runners among the packages in a workspace outside the tree: did a package manager install them?
 
-Installed packages are kept for a check, since to make them again would take minutes and a network, and no tree vouches
-for them. A runner that a package manager installed is known by its records: npm's and its relatives' list of what they
-put into `node_modules`, and the hashes that pip and its relatives keep of every file. What has none is no test runner.
+Installed packages are kept for a check, since recreating them would take minutes and a network, and no tree vouches for
+them. A runner that a package manager installed is known by its records: the list that npm and its relatives keep of
+`node_modules`, and the hashes that pip and its relatives keep of every file. What has none is not a test runner.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _LISTS = (
     *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
     *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
 )
-"""Where package managers write down what they installed."""
+"""Where package managers record what they installed."""
 _PACKAGES = {"py.test": "pytest"}
 
 
 def find_forged_runners(
     root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
-    """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
-    `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
+    """Programs with a runner's name, and packages that JavaScript tests load, without a record of their installation.
+    `tracked`: the files of the tree, which are judged elsewhere. `texts`: tests and others, by path."""
     installed = root / "node_modules"
     found = list(_list_node_packages(installed, find_loaded_packages(texts))) if installed.is_dir() else []
     for name in (".venv", "venv", "env"):
@@ -52,10 +52,10 @@ def _list_node_packages(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, 
             continue
         package = folder / ("@playwright/test" if name == "playwright" else name)
         if name not in listed or not _is_package(package):
-            yield program, f"the test runner {name} was put into node_modules by no package manager"
+            yield program, f"the test runner {name} in node_modules was not installed by a package manager"
     for name in sorted(loaded):
         if (folder / name).is_dir() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
-            yield folder / name, f"the tests load {name}, which was put into node_modules by no package manager"
+            yield folder / name, f"the tests load {name}, which in node_modules was not installed by a package manager"
 
 
 def _is_package(folder: Path) -> bool:
@@ -70,15 +70,15 @@ def _list_environment_packages(folder: Path) -> Iterator[tuple[Path, str]]:
     for name in _PYTHON:
         program = folder / "bin" / name
         if program.is_file() and not _is_recorded(folder, _PACKAGES.get(name, name)):
-            yield program, f"the test runner {name} was put into {folder.name} by no package manager"
+            yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     # `python -m pytest` needs no program.
     for package in folder.glob("lib/python*/site-packages/_pytest"):
         if not (folder / "bin" / "pytest").is_file() and not _is_recorded(folder, "pytest"):
-            yield package, f"the test runner pytest was put into {folder.name} by no package manager"
+            yield package, f"the test runner pytest in {folder.name} was not installed by a package manager"
 
 
 def _is_recorded(folder: Path, package: str) -> bool:
-    """Every file of the package's code is what was recorded when it was installed."""
+    """Every file of the package's code is as recorded when it was installed."""
     records = list(folder.glob(f"lib/python*/site-packages/{package}-*.dist-info/RECORD"))
     return bool(records) and all(_matches_record(record) for record in records)
 

@@ -1,9 +1,9 @@
-"""Judge: what the runs of a check come to.
+"""Judge: the verdict on the runs of a check.
 
 A verdict is `passed` only when a whole run of the check ended with exit status 0, at least one test ran where tests can
-be counted, and no test that ran at the base fails or is gone without having been asked. Where anything on the test side
-changed since the run's base, the original tests are asked too, beside the check: the test side of the base is restored
-around the new code. When they disagree, the verdict is `needs_approval`, and says test by test what they expected.
+be counted, and no test that ran at the base fails or has disappeared unchecked. Where anything on the test side changed
+since the run's base, the original tests run too, in addition to the check: the test side of the base is restored around
+the new code. When they disagree, the verdict is `needs_approval`, and says test by test what they expected.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from bough.core.tree.task import Task
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace, Workspaces
 
-NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
-ONLY_COMMANDS = "only commands ran, and all ended well; there is no check beside them"
+NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
+ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
 RERUN_MOST = 20
-"""More failing tests than this are not flaky: they are not run again."""
+"""More failing tests than this are not flaky: they are not rerun."""
 LISTED = 50
 """Disagreements that a verdict lists one by one."""
 
@@ -82,7 +82,7 @@ class Judge:
             await asyncio.gather(under_way, return_exceptions=True)
         judgement = await self._make_verdict(run, task, check, ran, question, workspace, say)
         if judgement.verdict.ruling == "passed":
-            # The next task starts from this very tree: what was seen here is its baseline.
+            # The next task starts from this very tree: the result is its baseline.
             self._runner.baselines.know(task.tree, check, ran.known())
         return judgement
 
@@ -99,7 +99,7 @@ class Judge:
             reason, passed = wrong, False
         found: tuple[Disagreement, ...] = ()
         if passed and question is not None:
-            say("files of the test side were changed: the original tests are asked about the new code")
+            say("test files changed: running the original tests against the new code")
             found = await self._find_disagreements(run, task, check, question)
         if passed and not found and (dropped := await self._find_dropped(run, task, check, ran, known)):
             reason, passed = dropped, False
@@ -139,7 +139,7 @@ class Judge:
     async def _find_lost(
         self, run: Run, task: Task, check: Check, ran: Ran, known: Baseline, question: Question | None
     ) -> str:
-        """Tests that ran at the base and do not run now. Where the original tests are asked, they answer for these."""
+        """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
         if task.step.may_edit_tests or question is not None:
             return ""
         before = await self._texts.of(task.base, check.command)
@@ -147,18 +147,16 @@ class Judge:
         same = Same(before, after)
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
-        # How many tests there are may be left to chance at the base already: only what runs there twice can be lost.
+        # The number of tests may already vary at the base: only what runs there twice can be lost.
         again = await self._runner.apart(run, task, check, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     async def _find_foreign_influence(
         self, check: Check, ran: Ran, known: Baseline, task: Task, workspace: Workspace
     ) -> str:
-        """Something else than the tree was tested; empty: it was the tree."""
+        """Something other than the tree was tested; empty: it was the tree."""
         if other := sorted({*ran.rewritten} - {*known.rewritten}):
-            return (
-                f"the check passed, but with something else in the place of {other[0]}, which was changed while it ran"
-            )
+            return f"the check passed, but {other[0]} was replaced while it ran"
         texts = await self._texts.of(task.tree, check.command)
         tracked = frozenset(await self._workspaces.paths(task.tree))
         forged = await asyncio.to_thread(find_forged_runners, workspace.root, tracked, texts)
@@ -167,14 +165,14 @@ class Judge:
     async def _find_broken_dependents(
         self, run: Run, task: Task, check: Check, say: Say
     ) -> tuple[str, Ran, Baseline] | None:
-        """Tests of a project that needs this one, which passed at the run's base and do not now. Asked once, of the
+        """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
         whole work."""
         for other in check.dependents if task.id == GOAL else ():
             theirs = replace(check, command=other.command, runner=other.runner, dependents=())
             before = await self._runner.at(run, task, theirs, run.base or task.base)
             if before.exit_status != 0:
                 continue  # It says nothing here: its own environment may be missing.
-            say(f"the tests of {other.folder}/, which needs this project, are asked too")
+            say(f"the tests of {other.folder}/, which needs this project, run too")
             now = await self._runner.apart(run, task, theirs, task.tree, say)
             if now.finished.exit_status != 0:
                 why = f"the check passed, but not that of {other.folder}/, which needs this project"
@@ -184,7 +182,8 @@ class Judge:
     async def _find_mended(
         self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None
     ) -> tuple[str, ...]:
-        """Tests that the person had before the run, which pass by this work: nobody who did it has written them."""
+        """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
+        them."""
         was = await self._runner.at(run, task, check, run.base or task.base)
         now = ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
         return original_tests.find_mended(was, now)
@@ -192,8 +191,8 @@ class Judge:
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], say: Say
     ) -> tuple[Failure, ...]:
-        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot be run or
-        does not come to its end says nothing here."""
+        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
+        not finish says nothing here."""
         now = await self._runner.at(run, task, check, task.tree, say)
         if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
             return ()
@@ -244,7 +243,7 @@ class Judge:
         return found or await self._ask_other_tests(run, task, check)
 
     async def _ask_other_tests(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
-        """Tests of the task's base that the work changed, and that its check does not run: each file by itself."""
+        """Tests of the task's base that the work changed and its check does not run: each file separately."""
         question = await self._make_question(run, task, check, task.base)
         known = await self._runner.at(run, task, check, task.base)
         if question is None or not known.report.cases:
@@ -274,7 +273,7 @@ class Judge:
         then = await self._runner.at(run, task, check, question.tree)
         found = original_tests.find_disagreements(known, then)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
-            # Not by chance: what passes when it is run again, in another fresh checkout, is flaky.
+            # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
             again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
@@ -301,7 +300,7 @@ class Judge:
     async def _run_canary(
         self, run: Run, task: Task, check: Check, ran: Ran, known: Baseline, question: Question | None
     ) -> tuple[str, str]:
-        """What came of the tests that carry the claim once the values that they expect are wrong; and the reason why
+        """The result of the tests that carry the claim once their expected values are falsified; and the reason why
         they prove nothing, when they do not."""
         after = await self._texts.of(task.tree, check.command)
         tests = rulings.find_carrying(ran.report, known.report)[:RERUN_MOST]
@@ -324,15 +323,15 @@ class Judge:
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or original_tests.THE_CHECK]
         if passing:
-            return "", f"the check passed, but {passing[0]} passes with wrong expected values too: it proves nothing"
-        return f"{len(done)} tests fail, as they should, when the values they expect are made wrong", ""
+            return "", f"the check passed, but {passing[0]} also passes with wrong expected values: it proves nothing"
+        return f"{len(done)} tests fail, as they should, when their expected values are changed", ""
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _rerun_failing(
         self, run: Run, check: Check, ran: Ran, task: Task, workspace: Workspace, say: Say
     ) -> tuple[Ran, tuple[str, ...]]:
-        """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
+        """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
         failing = [case.id for case in ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
@@ -352,7 +351,7 @@ class Judge:
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _find_flaky_at_base(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
-        """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
+        """Tests that failed at the base and pass there when rerun: those were flaky before the work."""
         command = narrow(check.command, check.runner, list(ids))
         if command is None:
             return set()
@@ -361,17 +360,15 @@ class Judge:
 
 
 def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
-    """Somebody said in advance that these tests may change."""
+    """Someone said in advance that these tests may change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
 
 
 def _limit_disagreements(found: tuple[Disagreement, ...]) -> tuple[Disagreement, ...]:
-    """The rest counts too: who allows the work allows them all."""
+    """The rest counts too: allowing the work allows them all."""
     rest = found[LISTED:]
-    return (
-        (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they do not pass either")) if rest else found
-    )
+    return (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too")) if rest else found
 
 
 def _attach_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:

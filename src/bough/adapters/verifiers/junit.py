@@ -1,8 +1,8 @@
 """Reading JUnit XML, which most runners can write.
 
-The file is untrusted: the tests' own code could have written it. It is read with expat and handlers of our own instead
-of a tree builder, because that bounds depth, size and number before anything is kept. A document type declaration is
-refused outright: without one there are no entities to expand and nothing external to load, which is what `defusedxml`
+The file is untrusted: the tests' own code could have written it. It is read with expat and our own handlers instead of
+a tree builder, because that bounds depth, size and number before anything is kept. A document type declaration is
+rejected outright: without one there are no entities to expand and nothing external to load, which is what `defusedxml`
 would add at the price of a dependency.
 """
 
@@ -28,13 +28,13 @@ class _Unreadable(Exception):
 
 
 Identify = Callable[[str, str, str], str]
-"""A test's id, as near to what the runner itself takes as an argument as file, group and name allow."""
+"""A test's id, as close to what the runner itself takes as an argument as file, group and name allow."""
 
 
 def read_junit(xml: bytes, root: str = "", identify: Identify | None = None) -> tuple[Case, ...] | None:
-    """The tests of a JUnit report, each id once; None when it is no whole, well-formed report within bounds.
+    """The tests of a JUnit report, each id once; None when it is not a complete, well-formed report within bounds.
 
-    Ids hold nothing of the checkout's place when `root`, the workspace's path, is given.
+    Ids do not contain the checkout's location when `root`, the workspace's path, is given.
     """
     if len(xml) > LARGEST:
         return None
@@ -54,7 +54,7 @@ def read_junit(xml: bytes, root: str = "", identify: Identify | None = None) -> 
 
 
 class _JUnitReader:
-    """Keeps what JUnit's elements say, and nothing of any others."""
+    """Keeps the content of JUnit's elements, and nothing of any others."""
 
     def __init__(self, root: str, identify: Identify) -> None:
         self._identify = identify
@@ -93,7 +93,7 @@ class _JUnitReader:
         if outcome == "skipped":
             self._outcome = "skipped" if self._outcome == "passed" else self._outcome
             return
-        # Of a failure and an error in one test, the error is the more telling one and stands.
+        # Of a failure and an error in one test, the error is more telling and counts.
         self._outcome = "error" if "error" in (outcome, self._outcome) else "failed"
         self._message = self._message or attributes.get("message", "") or attributes.get("type", "")
         self._room = max(MOST_TEXT - sum(map(len, self._text)), 0)

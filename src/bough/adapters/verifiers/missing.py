@@ -1,7 +1,7 @@
-"""What a check lacks in order to say anything: a command, a runner, an installed package, a service.
+"""What a check lacks in order to report anything: a command, a runner, an installed package, a service.
 
-Read from what it said at the base, before any work: there the project's own code is not to blame. A module that nothing
-declares may be the one that the task is to write, and is no lack; nor is a script that is not there yet.
+Read from its output at the base, before any work: there the project's own code is not to blame. A module that nothing
+declares may be the one that the task has to write, and is not missing; nor is a script that does not exist yet.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMMON = frozenset(
     """attr attrs freezegun hypothesis mock numpy pandas parameterized pretend pytest_asyncio pytest_mock requests
     requests_mock responses respx scipy setuptools six time_machine trustme yaml""".split()  # noqa: SIM905
 )
-"""Packages that tests use and that no project calls its own module: a lack even where nothing declares them."""
+"""Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
 
 _MANIFEST = re.compile(
     r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|package\.json"
@@ -53,32 +53,32 @@ _MANIFEST = re.compile(
 class Missing(Struct, frozen=True):
     kind: Kind
     name: str
-    """The command, module or package; for a service, where it was looked for; for the network, a host."""
+    """The command, module or package; for a service, its address; for the network, a host."""
     why: str = ""
-    """What says that it belongs here: a manifest."""
+    """The manifest that says it belongs here."""
 
     def __str__(self) -> str:
         match self.kind:
             case "command":
                 return f"the command `{self.name}` is not found"
             case "network":
-                return f"it needs the network ({self.name}), which commands do not have"
+                return f"it needs network access ({self.name}), which commands do not have"
             case "service":
-                return f"nothing answers at {self.name}: a service that the tests need is not running"
+                return f"nothing answers at {self.name}: a service the tests need is not running"
             case _:
                 named = f" ({self.why} names it)" if self.why else ""
                 return f"{self.name} is not installed{named}"
 
 
 def is_manifest(path: str) -> bool:
-    """Whether a file says what a project needs installed."""
+    """Whether a file says what a project needs to be installed."""
     return _MANIFEST.search(path) is not None
 
 
 def find_missing(
     exit_status: int | None, text: str, said: Iterable[str], manifests: Mapping[str, str], own: Iterable[str]
 ) -> Missing | None:
-    """The first thing that a failed check lacks. `said`: what failing tests say; `own`: the project's files."""
+    """The first thing that a failed check lacks. `said`: what failing tests report; `own`: the project's files."""
     if exit_status in (0, None):
         return None
     tops = {
@@ -104,7 +104,7 @@ _NPM = re.compile(r"^\s*'?([\w.-]+)'? is not recognized|^> .*\n.*?sh: \d+: ([\w.
 
 
 def _find_missing_command(exit_status: int | None, text: str) -> Missing | None:
-    """A bare name only: a path would be a file of the project that the work may have to make."""
+    """A bare name only: a path would be a file of the project that the work may have to create."""
     if exit_status != 127 and not re.search(r"Error 127\b|exit (?:code|status) 127|spawn ENOENT", text):
         return None
     found = _NOT_FOUND.search(text) or _NPM.search(text)
@@ -173,8 +173,8 @@ _UNRESOLVED = re.compile(
 
 
 def find_missing_network(text: str) -> Missing | None:
-    """A host whose name could not be looked up. For a check of which no test ran: a suite may well have tests that
-    fail where there is no network."""
+    """A host whose name could not be resolved. For a check that ran no test: a suite may well have tests that fail
+    where there is no network."""
     found = _UNRESOLVED.search(text)
     return Missing("network", found[1]) if found else None
 
@@ -186,7 +186,7 @@ _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]
 
 
 def _find_missing_service(said: Iterable[str]) -> Missing | None:
-    """What failing tests say: a test that expects a refusal passes, and its text is not among them."""
+    """From failing tests only: a test that expects a refused connection passes, and its text is not among them."""
     for text in said:
         if found := _REFUSED.search(text):
             around = text[max(0, found.start() - 300) : found.end() + 300]

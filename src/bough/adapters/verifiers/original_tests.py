@@ -1,8 +1,8 @@
-"""The original tests, asked about the new code. Pure: what they said there, held against what they said at the base.
+"""The original tests, run against the new code. Pure: compares their results there with those at the base.
 
 The test side of a run's base is restored around the new product code, and the whole check runs there. Every test that
-passed at the base has to be there and pass. What failed there has to pass too: the ordinary check is green, and so
-claims that it does.
+passed at the base must exist and pass. What failed there must pass too: the ordinary check is green, and so claims that
+it does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from bough.adapters.verifiers.baseline import CRASHED, Baseline
 from bough.core.acceptance.verdict import Case, Disagreement
 
 THE_CHECK = "the check"
-"""Stands for its tests where they have no names."""
+"""Used for its tests where they have no names."""
 SHOWN_LINES = 12
 SHOWN_TEXT = 600
 _ELSEWHERE = r"(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Reference|Syntax)Error"
 _NOT_ASKED = rf"(?:E\s+)?(?:{_ELSEWHERE}\b|.*fixture '|.* is not (?:a function|defined)|error\[E\d+\])"
-"""How the message of a test begins that no longer runs, since what it uses has another name or place now."""
+"""How the message of a test begins that no longer runs because what it uses has another name or place now."""
 _ASSERTED = r"(?im)\bAssert\w*Error\b|\bassert\w* .*failed|\bexpect(?:ed)?\b|--- FAIL:|^not ok\b"
 _BROKEN = rf"{_ELSEWHERE}|MODULE_NOT_FOUND|ENOENT|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
 
@@ -35,7 +35,7 @@ def has_results(baseline: Baseline) -> bool:
 
 
 def find_disagreements(baseline: Baseline, then: Baseline) -> dict[str, Disagreement]:
-    """By test. `then`: what the check says with the test side of the base on the new code."""
+    """By test. `then`: the check's result with the test side of the base on the new code."""
     if not then.report.cases and not baseline.report.cases:
         said = _compare_as_whole(baseline, then)
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
@@ -52,7 +52,7 @@ def _make_failing(case: Case) -> Disagreement:
 
 
 def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
-    """Tests that passed at the base and are not there, or skipped."""
+    """Tests that passed at the base and are missing, or skipped."""
     outcomes = {case.id: case.outcome for case in then.report.cases}
     names = {strip_parameters(id) for id in outcomes}
     unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
@@ -86,7 +86,7 @@ def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
         return f"only {now.passed} tests pass, where {was.passed} passed at the base" if now.passed < was.passed else ""
     if baseline.exit_status == 0 or was.failed:
         return ended
-    # Nothing is known but that it failed: it has to be seen to fail in the same way.
+    # All that is known is that it failed: it has to be seen to fail in the same way.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
 
 
@@ -102,14 +102,14 @@ def find_mended(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
 
 
 def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
-    """They fail just as they did at the base: that is no accident, and need not be seen twice."""
+    """They fail just as they did at the base: that is not chance, and need not be confirmed."""
     said = {case.id: _first_line(case.message) for case in baseline.report.failing}
     return bool(found) and all(one.said and said.get(id) == one.said for id, one in found.items())
 
 
 def hash_refutation(text: str) -> str:
-    """What a check printed, but for numbers, as a hash, when an assertion was refuted and nothing was amiss besides.
-    `text`: without the path of the workspace, which is another one each time."""
+    """What a check printed, without numbers, as a hash, when an assertion was refuted and nothing else was wrong.
+    `text`: without the path of the workspace, which differs each time."""
     if not re.search(_ASSERTED, text) or re.search(_BROKEN, text):
         return ""
     return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
@@ -120,7 +120,7 @@ def find_file(id: str) -> str:
 
 
 def strip_parameters(id: str) -> str:
-    """A test without its parameters, which may be made of anything."""
+    """A test without its parameters, which may contain anything."""
     return id.partition("[")[0]
 
 
@@ -132,7 +132,7 @@ def _first_line(message: str) -> str:
 
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
-    """The lines of the test that the work changed; where the test itself is as it was, nothing."""
+    """The lines of the test that the work changed; where the test itself is unchanged, nothing."""
     path = one.path if one.path in before else next((path for path in before if _is_in_module(path, one.test)), "")
     if not path or before[path] == after.get(path):
         return one
@@ -148,7 +148,7 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
 
 
 def _is_in_module(path: str, test: str) -> bool:
-    """A runner may call a file as a module (`tests.test_calc.Adding.test_add`)."""
+    """A runner may refer to a file as a module (`tests.test_calc.Adding.test_add`)."""
     return test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
 
 

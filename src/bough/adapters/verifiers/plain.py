@@ -1,8 +1,8 @@
 """Run Python probes as a plain program would run their code: no test runner is loaded, no file or function has a test's
 name, no variable of a runner is set, and a terminal is attached.
 
-The project's own interpreter runs this text (`python -c`), so it uses nothing but the standard library and old syntax.
-Each probe has a process of its own. What cannot be run this way (fixtures, parameters, marks) is `unclear`.
+The project's own interpreter runs this text (`python -c`), so it uses only the standard library and old syntax. Each
+probe has its own process. What cannot be run this way (fixtures, parameters, marks) is `unclear`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAIN = "main.py"
 
 
 class Unclear(Exception):
-    """It cannot be said this way."""
+    """It cannot be determined this way."""
 
 
 class Raises:
@@ -63,7 +63,7 @@ class Close:
 
 
 class Stub:
-    """What stands for `pytest`."""
+    """Replaces `pytest`."""
 
     approx = Close
 
@@ -128,7 +128,7 @@ def run(path: str) -> None:
 
 
 def report_outcome(path: str) -> list[str]:
-    """`passed`, `failed` or `unclear`, with what was said."""
+    """`passed`, `failed` or `unclear`, with the message."""
     try:
         run(path)
     except (ImportError, SyntaxError, Unclear) as error:
@@ -147,7 +147,7 @@ def report_outcome(path: str) -> list[str]:
 
 
 def run_apart(path: str) -> Any:
-    """In a process of its own with a terminal, at which nobody is."""
+    """In a process of its own with a terminal that nobody uses."""
     reads, writes = os.pipe()
     child, terminal = pty.fork()
     if child == 0:

@@ -1,7 +1,7 @@
-"""Probes in the project's own test framework: how one is written there, and what came of running it.
+"""Probes in the project's own test framework: how one is written there, and the results of running it.
 
-Each probe is a file of its own and a process of its own, in a checkout that nobody works in. Only the exit status
-decides; a file that cannot be run as a test at all shows nothing.
+Each probe has its own file and its own process, in a checkout that nobody works in. Only the exit status decides; a
+file that cannot be run as a test at all shows nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bough.core.acceptance.verdict import Check
 from bough.ports import Finished
 
 _PYTHON = "One function `test_…` with plain `assert`s; `pytest.raises` for errors."
-_JS = "One test with the framework's own assertions; `await import(…)` inside of it."
+_JS = "One test with the framework's own assertions; `await import(…)` inside it."
 _HOW = {
     "pytest": _PYTHON,
     "unittest": "One `unittest.TestCase` with one `test_…` method; `self.assertRaises` for errors.",
@@ -30,10 +30,10 @@ _HOW = {
     "vitest": f"Import `test` and `expect` from vitest. {_JS}",
     "go": "One function `TestProbe…` in the package that it tests, whose folder `folder` names; package clause first.",
     "cargo": "An integration test: `use` the crate by its name; one `#[test]` function.",
-    "": "A shell script that ends with exit status 0 when what it shows holds, and with another one when it does not.",
+    "": "A shell script that ends with exit status 0 when what it shows holds, and with another when it does not.",
 }
 _BROKEN = {"pytest": (2, 3, 4, 5), "unittest": (5,), "go": (2,), "sh": (126, 127)}
-"""Exit statuses that say that nothing was tested."""
+"""Exit statuses that mean that nothing was tested."""
 _NO_TEST = re.compile(
     r"SyntaxError|IndentationError|no tests ran|NO TESTS RAN|Ran 0 tests|\[no test files\]|no tests to run"
     r"|\[build failed\]|could not compile|No tests found|Cannot use import statement|fixture '\w+' not found"
@@ -41,7 +41,7 @@ _NO_TEST = re.compile(
 
 
 def find_form(check: Check, paths: Sequence[str]) -> Form:
-    """How a probe is written beside this check."""
+    """How a probe for this check is written."""
     runner = check.runner if check.runner in _HOW else ""
     tests = [path for path in paths if is_test_path(path)]
     if not runner and any(path.endswith(".py") for path in paths) and re.search(r"\bpy(thon|test)", check.command):
@@ -79,7 +79,7 @@ def _find_suffix(runner: str, tests: Sequence[str]) -> str:
 
 
 def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
-    """A test that is there and can serve as a model, best one that is named after a changed file; empty: none."""
+    """An existing test that can serve as a model, preferably one that is named after a changed file; empty: none."""
     suffix = PurePosixPath(form.path).suffix
     tests = [path for path in paths if is_test_path(path) and path.endswith(suffix) and "conftest" not in path]
     tests = [path for path in tests if re.search(r"test|spec", PurePosixPath(path).name)]
@@ -113,13 +113,13 @@ def make_command(probe: Probe, check: Check, runner: str) -> str:
 
 
 def make_joint_command(chosen: Sequence[Probe], check: Check, runner: str) -> str:
-    """The command that runs all of them in one process and names each; empty where a framework has none."""
+    """The command that runs all of them in one process and names each; empty where the framework cannot."""
     command = Pytest().narrow(check.command, [probe.path for probe in chosen]) if runner == "pytest" else None
     return f"{command} -rA" if command else ""
 
 
 def find_passed(chosen: Sequence[Probe], output: bytes) -> set[str]:
-    """The probes of which every test passed; of the others one alone says more."""
+    """The probes whose tests all passed; the others say more when run alone."""
     lines = re.findall(r"(?m)^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+?\.py)(?:::|\s|$)", decode_output(output))
     said: dict[str, set[str]] = {}
     for outcome, path in lines:
@@ -134,7 +134,7 @@ PLAIN = ("pytest", "unittest", "node")
 
 
 def make_plain_command(check: Check, framework: str, token: str, paths: Sequence[str]) -> str:
-    """The command that runs probes as a plain program; what it says stands behind the token."""
+    """The command that runs probes as a plain program; its results follow the token."""
     node = framework == "node"
     driver = Path(__file__).with_name("plain.js" if node else "plain.py").read_text("utf-8")
     return shlex.join([*(["node", "-e"] if node else [*_find_python(check.command), "-c"]), driver, token, *paths])
@@ -144,7 +144,7 @@ def _find_python(command: str) -> list[str]:
     """The interpreter that a check's tests run in."""
     try:
         words = shlex.split(command)
-    except ValueError:  # A shell reads it otherwise; then what is on the PATH has to do.
+    except ValueError:  # A shell reads it differently; then use what is on the PATH.
         words = []
     for at, word in enumerate(words):
         if re.fullmatch(r"(.*/)?python[\d.]*", word):
@@ -156,7 +156,7 @@ def _find_python(command: str) -> list[str]:
 
 
 def read_plain_results(output: bytes, token: str) -> dict[str, tuple[str, str]]:
-    """What came of each, by its path: `passed`, `failed` or `unclear`, and what it said."""
+    """The result of each, by its path: `passed`, `failed` or `unclear`, and its message."""
     line = output.decode("utf-8", "replace").rpartition(token)[2].partition("\n")[0] if token else ""
     try:
         return msgspec.json.decode(line, type=dict[str, tuple[str, str]])
@@ -188,7 +188,7 @@ def read_probe(probe: Probe, runner: str, finished: Finished) -> Probed:
 
 
 def _is_broken(text: str, runner: str) -> bool:
-    """The file itself is at fault, and not what it tests: it cannot be compiled, or names what a test cannot have."""
+    """The file itself is at fault, not what it tests: it does not compile, or uses names that a test cannot have."""
     if runner == "unittest" and "unittest.loader._FailedTest" in text:
         return True
     return bool(_NO_TEST.search(text)) and not re.search(r"\bAssertionError\b|assert ", text)

@@ -1,4 +1,4 @@
-"""Probe: run small tests that somebody else wrote on a task's tree, in a fresh checkout that nobody works in."""
+"""Probe: run small tests by another author on a task's tree, in a fresh checkout that nobody works in."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from bough.core.tree.task import Task
 from bough.ports import Sandbox, Workspace, Workspaces
 
 SECONDS = 60.0
-"""What one probe may take."""
+"""Seconds that one probe may take."""
 EXAMPLE = 1_200
 """Characters of a test that shows how tests are written here."""
 
 
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
-    """Put files into a checkout. What lies there is the agent's: no link of it is followed, and a file whose place is
-    taken by a folder stays away."""
+    """Put files into a checkout. What lies there is the agent's: its links are not followed, and a file whose place a
+    folder takes is left out."""
     top = root.resolve()
     for path, text in texts.items():
         place = root / path
@@ -91,8 +91,8 @@ class Prober:
     async def _run_together(
         self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules, say: Say
     ) -> tuple[set[str], bool]:
-        """Those that pass in one process beside the others, and whether there was such a run; who does not pass is
-        asked alone."""
+        """Those that pass in one process with the others, and whether there was such a run; one that does not pass is
+        run alone."""
         command = probe_commands.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
             return set(), False
@@ -105,7 +105,7 @@ class Prober:
     async def _run_probe(
         self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int, say: Say
     ) -> Probed:
-        """One that fails does so twice, beside the others or alone: not by chance."""
+        """One that fails does so twice, with the others or alone: not by chance."""
         argv = to_argv(run_in_folder(_find_top(workspace), probe_commands.make_command(probe, check, framework)))
         timeout = min(SECONDS, rules.check_timeout)
         for _ in range(times):
@@ -127,8 +127,8 @@ class Prober:
         rules: Rules,
         say: Say,
     ) -> list[Probed]:
-        """Those that pass are asked once more where the code cannot tell that it is tested: one that fails there shows
-        that it can. Not by chance: it fails there twice, or it stays as it is."""
+        """Those that pass run once more where the code cannot tell that it is tested: one that fails there shows that
+        it can. Not by chance: it must fail there twice."""
         paths = {probe.name: probe.path for probe in chosen}
         for _ in range(2):
             passed = [paths[result.name] for result in results if result.outcome == "passed"]

@@ -1,8 +1,8 @@
 """A project's own test command, found by its manifests, and the command that runs one of its test files.
 
-The runners are asked in the order of their registry: the first that fits counts; the others are named in the reason.
-The nearest project counts: where the person stands, and upward from there. Only when there is none are folders below
-looked at, and then all of them: none of several projects is proven by another's tests.
+The runners are tried in the order of their registry: the first that matches counts; the others are named in the reason.
+The nearest project counts: the person's folder, and upward from there. Only when there is none are folders below
+considered, and then all of them: no project is proven by another's tests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner
 
 
 def find_project_check(look: ProjectFiles, start: str = "") -> Check | None:
-    """The check that proves the project around the folder `start`; None when it shows no way to test it."""
+    """The check that proves the project around the folder `start`; None when nothing shows how to test it."""
     ways = [] if not start else [start, *(str(parent) for parent in PurePosixPath(start).parents)][:-1]
     projects = [way for way in ways if _is_project(look, way)]
     for here in (*projects, ""):
@@ -42,7 +42,7 @@ def find_project_check(look: ProjectFiles, start: str = "") -> Check | None:
             return Check(
                 run_in_folder(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others
             )
-    # Whoever stands in a project that has no tests is not served by another's.
+    # Another project's tests do not help in a project without tests.
     return _find_checks_below(look, start) or (_find_checks_below(look, "") if start and not projects else None)
 
 
@@ -56,7 +56,7 @@ def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
 
 
 def _make_outside_command(look: ProjectFiles, place: str, check: Check) -> str:
-    """The check of a project that nobody stands in: its own sources are not on the way to Python's modules."""
+    """The check of a project other than the current one: its own sources are not on Python's module path."""
     sources = check.runner in ("pytest", "unittest") and any(path.startswith(f"{place}/src/") for path in look)
     return run_in_folder(place, f'PYTHONPATH="$PWD/src:$PYTHONPATH" {check.command}' if sources else check.command)
 
@@ -85,7 +85,7 @@ def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
 
 
 def _find_check_in(look: ProjectFiles) -> Check | None:
-    """The check of the project in this very folder, with the command as it is run from there."""
+    """The check of the project in this very folder, with the command as run from there."""
     found = sorted((hit for runner in RUNNERS if (hit := runner.project(look))), key=lambda hit: not hit.alone)
     return (
         Check(found[0].command, _explain_choice(found), find_runner_behind(found[0].command, look)) if found else None
@@ -116,7 +116,7 @@ def find_file_check(path: str, look: ProjectFiles) -> Check | None:
 
 
 def rank_suffix(path: str) -> int:
-    """The place of a file's suffix in `RUNNABLE`, all of JavaScript and TypeScript in one; negative: it cannot run."""
+    """The rank of a file's suffix in `RUNNABLE`, all of JavaScript and TypeScript as one; negative: it cannot run."""
     suffix = path[path.rfind(".") :].lower()
     suffix = SUFFIXES[0] if suffix in SUFFIXES else suffix
     return RUNNABLE.index(suffix) if suffix in RUNNABLE else -1
@@ -133,16 +133,16 @@ def find_runner_behind(command: str, look: ProjectFiles) -> str:
 
 
 def _find_script_runner(script: str, known: dict[str, Any], depth: int = 0) -> str:
-    """The runner behind a script of package.json, looking through `npm run other`; empty when it cannot be told to
-    report from outside."""
+    """The runner behind a script of package.json, following `npm run other`; empty when it cannot be made to report
+    from outside."""
     runner, run = find_runner(recognise(script)), find_scripts(script)
     if runner is None and len(run) == len(split_commands(script)) == 1 and depth < 3:
         other = known.get(run[0].part[-1].text)
         behind = find_runner(_find_script_runner(other, known, depth + 1)) if isinstance(other, str) else None
-        # Arguments do not reach through a second script; the environment does.
+        # Arguments do not pass through a second script; the environment does.
         return behind.name if behind and behind.by_environment else ""
     if runner is None:
         return ""
-    # Arguments are added to the end of the script, so it has to be the last command.
+    # Arguments are appended to the script, so it has to be the last command.
     ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner.name
     return runner.name if ends_with_it or not runner.by_arguments else ""

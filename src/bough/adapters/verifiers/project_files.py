@@ -1,4 +1,4 @@
-"""A look at a workspace: which files there are, and what is in them, as seen from one of its folders."""
+"""A view of a workspace: which files exist and what they contain, as seen from one of its folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOT_OURS = frozenset(
     """node_modules .venv venv .git .hg .tox .nox target dist build vendor third_party __pycache__ site-packages
     .mypy_cache .pytest_cache .ruff_cache .bough .eggs bower_components Pods .next htmlcov""".split()  # noqa: SIM905
 )
-"""Folders whose files are somebody else's, or made."""
+"""Folders whose files are third-party or generated."""
 PATH_PYTHON = "python3"
 """Where a project has no environment of its own."""
 
@@ -35,7 +35,7 @@ class ProjectFiles:
         return iter(self._in_order)
 
     def text(self, path: str) -> str:
-        """What a file holds; empty when it is not there or cannot be read as text."""
+        """A file's content; empty when it does not exist or is not text."""
         if path not in self._known:
             self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
         return self._known[path] or ""

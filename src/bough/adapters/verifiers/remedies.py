@@ -1,4 +1,4 @@
-"""What to do about a check that lacks something, in the words of the project at hand."""
+"""What to do about a check that lacks something, specific to the project."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Remedies:
         self._ignored = ignored
 
     def for_missing(self, missing: Missing) -> str:
-        """One or two sentences: what brings it in."""
+        """One or two sentences: how to provide it."""
         match missing.kind:
             case "command":
                 return (
-                    f"Install {missing.name}, or say how the project is checked with `--check CMD` (or `[check] "
+                    f"Install {missing.name}, or pass another check with `--check CMD` (or `[check] "
                     f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
                 )
             case "module":
@@ -33,13 +33,13 @@ class Remedies:
             case "network":
                 return (
                     "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
-                    "your settings), or install what it wants to fetch beforehand and give a check that uses it: "
+                    "your settings), or install what it downloads beforehand and pass a check that uses it: "
                     f"`--check CMD`.{self._mention_left_out()}"
                 )
             case "service":
                 return (
                     'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
-                    f"`--accept-failing` goes on without.{self._mention_left_out()}"
+                    f"`--accept-failing` continues without it.{self._mention_left_out()}"
                 )
             case _:
                 return self._advise_on_packages(missing) + self._mention_left_out()
@@ -47,9 +47,9 @@ class Remedies:
     def _advise_on_python(self, module: str) -> str:
         if self.environment is None:
             return (
-                "No virtual environment was found here: make one (`python3 -m venv .venv`, then "
-                f"`.venv/bin/pip install {module}` and what else the project needs), or activate yours before "
-                "you start bough; `[workspace] setup` in bough.toml can make one for each checkout."
+                "No virtual environment was found here: create one (`python3 -m venv .venv`, then "
+                f"`.venv/bin/pip install {module}` and whatever else the project needs), or activate yours before "
+                "you start bough; `[workspace] setup` in bough.toml can create one for each checkout."
             )
         python = f"{self.environment.inside or self.environment.prefix}/bin/python"
         return f"It is not in {self.environment.where}: install it there (`{python} -m pip install {module}`)."
@@ -63,7 +63,7 @@ class Remedies:
             by = next((name for lock, name in _LOCKS if (folder / lock).is_file()), "npm")
             return f"{installed}: run `{by} install`."
         tool = "go mod download" if missing.why == "go.mod" else "cargo fetch"
-        return f"Run `{tool}` first, where the network can be reached."
+        return f"Run `{tool}` first, where there is network access."
 
     def _mention_left_out(self) -> str:
         names = [name for name in self._ignored() if not _is_generated(name)][:SHOWN]
@@ -71,12 +71,12 @@ class Remedies:
             return ""
         listed = ", ".join(f"`{name}`" for name in names)
         return (
-            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml brings "
-            "them in."
+            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
+            "them."
         )
 
     def mentioned(self, text: str) -> tuple[str, ...]:
-        """Ignored files that a failing check's output names: it may have missed them."""
+        """Ignored files that a failing check's output names: it may have needed them."""
         found = []
         for name in self._ignored():
             last = name.rstrip("/").rsplit("/", 1)[-1]
@@ -93,5 +93,5 @@ _MADE = re.compile(
 
 
 def _is_generated(name: str) -> bool:
-    """What tools make again by themselves, or what comes along anyway."""
+    """What tools regenerate on their own, or what checkouts get anyway."""
     return name.startswith(".bough/") or _MADE.search(name) is not None

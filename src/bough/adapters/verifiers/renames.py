@@ -1,9 +1,9 @@
 """Original tests in the new names of what they test. Pure.
 
-A test that uses a name which the product no longer has cannot be asked. Where the work gave the thing another name, the
-difference of its tests says which: then the original test is asked under that name, with its own expectations. Only a
-name that the product defined and no longer has is replaced, and only by one that the product newly defines, so
-that nothing but the product can be called by it.
+A test that uses a name which the product no longer has cannot run. Where the work renamed the thing, the diff of its
+tests shows the new name: then the original test runs under that name, with its own expectations. Only a name that the
+product defined and no longer has is replaced, and only by one that the product newly defines, so that it can refer only
+to the product.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ class Product(Collection[str]):
 
 
 def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
-    """Test files of the base as they are in new names, where that makes them others. `restored`: the files that are put
-    back."""
+    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     product = Product(before, after)
     changed = [path for path in differing(before, after) if path in product]
@@ -65,21 +64,21 @@ def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 
 
 def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
-    """With modules and packages, which are called as their files are."""
+    """With modules and packages, which are named after their files."""
     here = [path for path in paths if path in texts]
     found = {word for path in here for hit in _DEFINED.findall(texts[path]) for word in hit if word}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
 
 
 def _find_successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """What became of a test file: itself, or one of those that are new."""
+    """What became of a test file: itself, or one of the new ones."""
     if path in after:
         return [after[path]]
     return [text for other, text in after.items() if other not in before and is_test_file(other)]
 
 
 def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
-    """Names that stand in each other's places in lines that were replaced."""
+    """Names that take each other's places in replaced lines."""
     lines = old.splitlines()
     for text in successors:
         others = text.splitlines()
@@ -92,7 +91,5 @@ def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[st
 
 def _rename(text: str, names: Mapping[str, str]) -> str:
     words = {*_WORD.findall(text)}
-    own = {
-        old: called for old, called in names.items() if called not in words
-    }  # a name of the test's own stays its own
+    own = {old: called for old, called in names.items() if called not in words}  # a name of the test's own stays
     return _WORD.sub(lambda hit: own.get(hit[0], hit[0]), text)

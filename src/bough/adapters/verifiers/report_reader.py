@@ -1,8 +1,8 @@
-"""What a test run said: its report where there is one, else its closing lines, else nothing but its exit status.
+"""The results of a test run: its report where there is one, else its closing lines, else only its exit status.
 
-Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
-word in the output decides anything; and where two witnesses of one run disagree, the worse count stands. A closing
-line cannot make up for an exit status, nor the other way round: both are the verdict's business.
+Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no word
+in the output decides anything; and where two witnesses of one run disagree, the worse count counts. A closing line
+cannot make up for an exit status, nor the reverse: the verdict weighs both.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _LONGEST_OUTPUT = 32 * 1024 * 1024
 _LONGEST_LINE = 4_000
 _MOST_LINES = 1_000_000
 _MOST_UNKNOWN = 40_000
-"""Lines at the end of an output that are read, of a known runner and of any: each of those looks at all of them."""
+"""Lines at the end of an output that are read, for a known runner and for any: each of those reads all of them."""
 
 
 def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
-    """What came of a run: of its report file, its output and how it ended.
+    """The results of a run: from its report file, its output and how it ended.
 
-    `root` is the workspace's path: ids and traces then say nothing of where the checkout lies. With how = "exit status"
-    nothing is known of single tests, and the counts are 0. A command that was killed (`exit_status` None) never got to
-    finish its report, so whatever lies there is not looked at.
+    `root` is the workspace's path: ids and traces then do not contain the checkout's location. With how = "exit status"
+    nothing is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) never
+    finished its report, so any report is ignored.
     """
     said = _read_counts(output, runner, root)
     cases = runners.read(body, runner, root) if body and exit_status is not None else None
@@ -44,7 +44,7 @@ _ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
 
 
 def _make_relative(read: Report) -> Report:
-    """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
+    """With test ids relative to the workspace, even where pytest takes settings in a folder above it for its root."""
     return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
 
 
@@ -55,7 +55,7 @@ def read_closing_lines(output: str, runner: str, root: str = "") -> Report | Non
 
 
 def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
-    """The closing lines' report as it counts alone, and as it is held against a report file."""
+    """The closing lines' report as it counts alone, and as it is compared with a report file."""
     most = _MOST_LINES if runners.find_runner(runner) else _MOST_UNKNOWN
     last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]

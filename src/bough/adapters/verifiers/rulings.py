@@ -1,4 +1,4 @@
-"""What the runs of a check come to. Pure: what was seen now, held against what was seen at the base."""
+"""The verdict on the runs of a check. Pure: compares the results now with those at the base."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Ran(Struct, frozen=True):
     refuted: str = ""
     """What `protected.refuted` makes of its output."""
     rewritten: tuple[str, ...] = ()
-    """Code that it put something else in the place of while it ran."""
+    """Code that it replaced while it ran."""
     ended: bool = False
     """It left behind what pytest writes at the end of a session."""
     gone: tuple[str, ...] = ()
-    """What lay in the workspace and is not of the tree: it was removed before."""
+    """What lay in the workspace and is not part of the tree: it was removed before."""
 
     def known(self) -> Baseline:
         finished = self.finished
@@ -47,26 +47,28 @@ class Ran(Struct, frozen=True):
 
 
 def decide_ruling(check: Check, ran: Ran, baseline: Baseline, lost: str, *, worked: bool = True) -> tuple[str, bool]:
-    """Why the check passed or did not, in one sentence, and whether it did. `worked`: it proves work."""
+    """Why the check passed or failed, in one sentence, and whether it passed. `worked`: it proves work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return describe_result(finished) + counts + _describe_left_out(ran), False
     if read.failed:
         return f"the check ended with exit status 0, but {_count_tests(read.failed)} failed", False
-    # Other runners may have their output thrown away; pytest is told to leave a report besides.
+    # Other runners' output may be discarded; pytest is also told to leave a report.
     if read.how == "exit status" and check.runner and (not baseline.mute or check.runner == "pytest"):
-        return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
+        return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if check.runner == "pytest" and baseline.closed and not ran.closed:
-        return "pytest left a report, but ended without its closing line: it did not get to its end", False
+        return "pytest left a report, but ended without its summary line: it did not finish", False
     if read.how != "exit status" and not read.passed:
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
     if baseline.ended and not ran.ended:
-        return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
+        return "pytest left a report but not its final output: it did not finish", False
     said = (
-        f"{_count_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0, single tests not known"
+        f"{_count_tests(read.passed)} passed"
+        if read.how != "exit status"
+        else "exit status 0, individual tests unknown"
     )
     more = read.passed - baseline.report.passed
     new = (
@@ -74,7 +76,7 @@ def decide_ruling(check: Check, ran: Ran, baseline: Baseline, lost: str, *, work
         if more > 0 and baseline.exit_status == 0
         else _describe_mended(read, baseline.report)
     )
-    same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
+    same = "; it already passed before the change" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
 
 
@@ -89,8 +91,8 @@ def _describe_mended(now: Report, baseline: Report) -> str:
 
 
 def explain_acceptance(ran: Ran, baseline: Baseline, lost: str) -> str:
-    """Why a failing check is taken all the same, when the person accepts failures that were there before: every failing
-    test is known by name and failed at the base too. Empty: it is not."""
+    """Why a failing check is accepted, when the person accepts failures that were there before: every failing test is
+    known by name and failed at the base too. Empty: it is not."""
     now, before = ran.report, baseline.report
     status = ran.finished.exit_status
     if lost or status is None or status >= CRASHED or not now.passed or len(now.failing) != now.failed:
@@ -101,30 +103,30 @@ def explain_acceptance(ran: Ran, baseline: Baseline, lost: str) -> str:
         return ""
     mended = sum(case.id in known for case in now.cases if case.outcome == "passed")
     more = max(0, now.passed - before.passed - mended)
-    good = [f"{mended} of those that failed before pass now"] if mended else []
+    good = [f"{mended} previously failing now pass"] if mended else []
     good += [f"{more} new"] if more else []
     also = f" ({', '.join(good)})" if good else ""
     count = len(still)
     fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
-    return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work, which you accept"
+    return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
 
 
 def describe_baseline(known: Baseline, accepts: bool = False) -> str:
-    """What the check said at the base, for whoever begins the work."""
+    """The check's result at the base, for the agent that starts the work."""
     report, failing = known.report, known.report.failing
     if known.exit_status == 0:
         counts = f" ({report.passed} tests)" if report.passed else ""
         return (
-            f"Before your work it passes{counts}, so it says nothing about what is new: add tests that fail without it."
+            f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
         )
     if known.exit_status is None or known.exit_status >= CRASHED:
         return ""
     counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
-    there = " They are there already, and your work has to make them pass." if failing else ""
+    there = " They already exist, and your work has to make them pass." if failing else ""
     if accepts and failing:
-        there = " They are there already and may stay, unless your task is about them; no other test may fail."
+        there = " They may keep failing, unless your task is about them; no other test may fail."
     said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
     there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
     return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
@@ -133,13 +135,13 @@ def describe_baseline(known: Baseline, accepts: bool = False) -> str:
 def _describe_left_out(ran: Ran) -> str:
     paths = [path for path in ran.gone if "__pycache__" not in path]
     named = ", ".join(paths[:SHOWN_LEFT_OUT])
-    return f"; it ran without files that are ignored and so not part of the work ({named})" if paths else ""
+    return f"; it ran without ignored files, which are not part of the work ({named})" if paths else ""
 
 
 def find_lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
-    """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
-    `same` are the files that are as they were: whatever of them ran has to run still. `again` is a second run at the
-    base: what does not run there either is left to chance, and so is a number of tests that differs."""
+    """Tests that ran at the base and no longer do: skipped, left out, fewer than before, or not visible at all. `same`
+    are the unchanged files: whatever of them ran must still run. `again` is a second run at the base: what does not run
+    there either varies by chance, and so does a differing number of tests."""
     steady = again is None or again.passed + again.failed == baseline.passed + baseline.failed
     if again is not None and again.cases:
         ids = {case.id for case in again.cases if case.outcome != "skipped"}
@@ -173,7 +175,7 @@ def find_lost(now: Report, baseline: Report, same: Collection[str], again: Repor
 
 
 def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
-    """The failing tests that passed before. A runner that names no tests can only say that the whole check did."""
+    """The failing tests that passed before. For a runner that names no tests, only the whole check can be named."""
     passed = {case.id for case in before.report.cases if case.outcome == "passed"}
     files = {_find_file(id) for id in passed}
     failing = [case.id for case in now.report.failing]
@@ -206,7 +208,7 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
-    """Those of the tests of which every case passed."""
+    """Those of the tests whose every case passed."""
     outcomes: dict[str, set[str]] = {}
     for case in report.cases:
         outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
@@ -214,12 +216,12 @@ def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
 
 
 def describe_disagreement(found: Sequence[Disagreement]) -> str:
-    """What the original tests say, in one sentence."""
+    """What the original tests report, in one sentence."""
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if not any(one.asked for one in found):
-        return f"the check passes, but the original tests cannot be asked any more: {first.test}: {first.said}{more}"
+        return f"the check passes, but the original tests no longer run: {first.test}: {first.said}{more}"
     first = next(one for one in found if one.asked)
-    return f"the check passes, but with the original tests restored {first.test} does not: {first.said}{more}"
+    return f"the check passes, but with the original tests restored, {first.test} does not pass: {first.said}{more}"
 
 
 def find_dropped(now: Report, baseline: Report, older: Report) -> str:
@@ -228,7 +230,7 @@ def find_dropped(now: Report, baseline: Report, older: Report) -> str:
     names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
     own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
     gone = next((id for id in own if now.cases and _strip_parameters(id) not in names), "")
-    return f"{gone}, which an earlier step wrote, does not run any more: correct it, but do not drop it" if gone else ""
+    return f"{gone}, which an earlier step wrote, no longer runs: fix it, but do not drop it" if gone else ""
 
 
 def _find_file(id: str) -> str:
@@ -236,13 +238,13 @@ def _find_file(id: str) -> str:
 
 
 def _strip_parameters(id: str) -> str:
-    """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
+    """A test without its parameters, which may contain anything. Other runners' names may too: then its file."""
     return id.partition("[")[0] if _find_file(id).endswith(".py") else _find_file(id)
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """Those that did not pass at the base: that one of them passes the second time does not show that it is mended. A
-    state that outlives the first run would do it too."""
+    """Those that did not pass at the base: passing the second time does not show that one of them is repaired. State
+    that outlives the first run would do it too."""
     before = {case.id: case.outcome for case in baseline.cases}
     # Some runners name only what failed: then what is not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
@@ -250,7 +252,7 @@ def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 
 
 def find_rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
-    """Code that says something else now; blanks and other matters of form aside."""
+    """Code with other content now, apart from white space and formatting."""
     changed = (path for path, text in before.items() if after.get(path) != text and find_language(path))
     return tuple(
         path
@@ -264,7 +266,7 @@ def _strip_punctuation(text: str) -> str:
 
 
 def list_failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
-    """The first ones, each called what it is. `read` gives a file of the workspace."""
+    """The first ones, each with its kind. `read` gives a file of the workspace."""
     if not ran.report.failing:
         return ()
     before = {case.id: case.outcome for case in baseline.cases}

@@ -1,9 +1,9 @@
-"""The test side of a tree: what decides what a check says, and is no product.
+"""The test side of a tree: what determines a check's result, and is not product.
 
-Tests, fixtures, the runner's configuration, data that only tests read, and files that stand in front of the runner on
-its path. Told by paths, by what the runner reported, and in files that hold both (`package.json`, `pyproject.toml`,
-Rust sources with tests inside) by the part. Pure. A file that is wrongly called test side is judged by the tests of the
-base without its change, and then a person is asked; one that is wrongly called product is only not protected.
+Tests, fixtures, the runner's configuration, data that only tests read, and files that shadow the runner on its path.
+Recognised by paths, by what the runner reported, and in files that hold both (`package.json`, `pyproject.toml`, Rust
+sources with tests inside) by the part. Pure. A file wrongly classified as test side is judged by the tests of the base
+without its change, and then a person is asked; one wrongly classified as product is only not protected.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _SETTINGS = re.compile(
     + r"|(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
     r"|\.?[jJ]ustfile|Taskfile\.ya?ml|\.coveragerc|\.envrc?|entry_points\.txt"
 )
-"""Files that only say how tests are run: those of the runners, and of what stands around them."""
+"""Files that only configure test runs: those of the runners, and of the tools around them."""
 _TABLES = [(file, re.escape(table)) for runner in RUNNERS for file, table in runner.sections]
 _TABLES += [("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11")]
 _TABLES += [("setup.cfg", r"pytest|coverage|options\.entry_points")]
@@ -68,14 +68,14 @@ _SECTIONS = {
     name: rf"\[+(?:{'|'.join(table for file, table in _TABLES if file == name)})\b"
     for name in ("pyproject.toml", "setup.cfg", "Cargo.toml")
 }
-"""Sections of files that hold other things too, by the file's name."""
+"""Sections of files with other content, by the file's name."""
 _SCRIPTED = (*(table for file, table in _TABLES if file == "package.json"), "ava", "nyc", "c8", "tap")
-"""Parts of package.json that say how tests are run."""
+"""Parts of package.json that configure test runs."""
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
     pytest_mock pytest_timeout testtools assertpy sitecustomize usercustomize""".split()  # noqa: SIM905
 )
-"""Python modules that decide what a test run says."""
+"""Python modules that determine the result of a test run."""
 _PROGRAMS = frozenset(
     """pytest py.test unittest python python3 tox nox nose2 jest vitest mocha node npm npx yarn pnpm bun deno ava tap
     playwright cypress go cargo make gradle mvn rspec rake bundle phpunit dotnet ctest bats prove mix swift
@@ -88,12 +88,12 @@ _DATA = frozenset(
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?)(?:$|[\W_])"
 )
-"""How data says that something is held against it: by its path, or by what is in it."""
+"""Signs that something is compared with this data: in its path, or in its content."""
 _RUST_TESTS = re.compile(
     r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
 )
 _LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")
-"""The packages that JavaScript loads, without what is within them."""
+"""The packages that JavaScript loads, without paths inside them."""
 
 
 def last_segment(path: str) -> str:
@@ -128,14 +128,14 @@ def is_makefile(path: str) -> bool:
 
 
 def is_test_file(path: str) -> bool:
-    """Code of tests, or beside them."""
+    """Code of tests, or next to them."""
     return not is_foreign(path) and (
         _is_named_as_test(path) or (bool(find_language(path)) and _is_in_tests(path.rpartition("/")[0]))
     )
 
 
 def _is_named_as_test(path: str) -> bool:
-    """Called as tests are in its language, wherever it lies."""
+    """Named like a test in its language, wherever it lies."""
     pattern = _TEST_NAME.get(find_language(path))
     return pattern is not None and re.search(pattern, last_segment(path)) is not None
 
@@ -148,13 +148,13 @@ def _is_in_tests(folder: str) -> bool:
 
 @lru_cache(maxsize=8)
 def split_words(command: str) -> frozenset[str]:
-    """A command line's words as paths; one that a shell could not read is split at its blanks."""
+    """A command line's words as paths; one that a shell could not parse is split at its blanks."""
     words = [word.text for part in split_commands(command) for word in part] or command.split()
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 
 def is_watched(path: str, command: str = "") -> bool:
-    """Its text is worth reading: code, configuration, or what the command names."""
+    """Its text is relevant: code, configuration, or what the command names."""
     if find_language(path):
         return not is_foreign(path)
     name = last_segment(path)
@@ -166,9 +166,9 @@ class Restored(Struct, frozen=True):
     """What makes the test side of a tree that of the base again."""
 
     paths: tuple[str, ...] = ()
-    """Files that are to be as they were at the base, or not to be there."""
+    """Files that must be as they were at the base, or absent."""
     texts: Mapping[str, str] = {}
-    """Files of which a part is to be as it was."""
+    """Files of which a part must be as it was."""
 
     @property
     def changed(self) -> tuple[str, ...]:
@@ -197,13 +197,13 @@ def restore_test_side(
         elif (made := _restore_part(path, old, new, inside)) is not None:
             texts[path] = made
     paths += _find_test_data([path for path in changed if path not in paths and path not in texts], before)
-    # What is new and only data takes nothing away: a test may have waited for it.
+    # New files that are only data take nothing away: a test may have waited for them.
     paths = [path for path in paths if path not in added or not _is_only_data(path)]
     return Restored(tuple(sorted(paths)), texts)
 
 
 def _is_only_data(path: str) -> bool:
-    """Nothing that a runner would load by itself."""
+    """Nothing that a runner would load on its own."""
     name = last_segment(path)
     settings = _SETTINGS.fullmatch(name) or name in _SECTIONS or name == "package.json" or is_makefile(path)
     return find_suffix(path) in _DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not settings
@@ -216,7 +216,7 @@ def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
 
 
 def _has_only_tests(text: str) -> bool:
-    """Python that defines nothing but tests and their helpers: runners find tests inside product code too."""
+    """Python that defines only tests and their helpers: runners find tests inside product code too."""
     names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
     return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
 
@@ -226,7 +226,7 @@ def _is_script(path: str) -> bool:
 
 
 def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
-    """Nothing but a test run needs it."""
+    """Only a test run needs it."""
     if is_foreign(path):
         parts = path.split("/")
         packages = {name.split("/")[0] for name in loaded} | _PROGRAMS
@@ -263,7 +263,7 @@ def _shadows_runner(path: str) -> bool:
 
 
 def _expand_command(command: str, before: Mapping[str, str]) -> str:
-    """The command, and the recipes that it may stand for."""
+    """The command, and the recipes that it may run."""
     recipes = ("package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", "justfile")
     return "\n".join([command, *(before[path] for path in recipes if path in before)])
 
@@ -329,7 +329,7 @@ def _restore_scripts(old: str | None, new: str | None) -> str:
 
 
 def _restore_sections(old: str, new: str, pattern: str) -> str:
-    """Sections whose heading fits as they were, all others as they are."""
+    """Sections with a matching heading as they were, all others as they are."""
     was, now = ([one for one in _split_sections(text) if re.match(pattern, one)] for text in (old, new))
     if [one.strip() for one in was] == [one.strip() for one in now]:
         return new
@@ -342,7 +342,7 @@ def _split_sections(text: str) -> list[str]:
 
 
 def _restore_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]) -> str:
-    """Tests beside the code: the code of the one with the tests of the other."""
+    """Tests next to the code: the code of one with the tests of the other."""
     was, now = ([text[start:end] for start, end in find(text)] for text in (old, new))
     if not was or was == now:
         return new
@@ -361,7 +361,7 @@ def _find_rust_tests(text: str) -> list[tuple[int, int]]:
 
 
 def _find_closing_brace(text: str, start: int) -> int:
-    """Behind the brace that closes the one at `start`; braces in strings and comments do not count."""
+    """After the brace that closes the one at `start`; braces in strings and comments do not count."""
     if text[start : start + 1] == ";":  # in a file of its own
         return start + 1
     depth = 0

@@ -1,5 +1,4 @@
-"""The texts of trees that say how tests are run: each is read when somebody asks for it, and once for all trees that
-have it."""
+"""The texts of trees that say how tests are run: each is read on demand, and once for all trees that have it."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from bough.ports import Contents, Workspaces
 
 KEPT = 8
 SINGLE = 12
-"""Texts that are read one by one: whoever asks for more asks for all."""
+"""Texts that are read one by one: a caller that needs more gets all."""
 FIRST = """
     package.json pyproject.toml setup.cfg tox.ini pytest.ini conftest.py noxfile.py Makefile makefile GNUmakefile
     Cargo.toml go.mod justfile
 """.split()  # noqa: SIM905
-"""What is asked for again and again."""
+"""Files that are read again and again."""
 
 
 class TreeTexts(Mapping[str, str]):
@@ -98,7 +97,8 @@ def _kinds(command: str) -> dict[str, bool]:
 
 
 def watched(path: str, command: str) -> bool:
-    """As `testside.watched`, for hundreds of thousands of paths: what has a language is told by folder and ending."""
+    """Like `testside.watched`, for hundreds of thousands of paths: what has a language is decided by folder and
+    suffix."""
     folder, _, name = path.rpartition("/")
     kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
     known = _kinds(command).get(kind) if kind else None
@@ -110,7 +110,7 @@ def watched(path: str, command: str) -> bool:
 
 
 def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """The paths whose texts are not the same."""
+    """The paths whose texts differ."""
     if isinstance(before, Over):
         same = differing(before.behind, after)
         return {path for path in same | {*before.front} if before.get(path) != after.get(path)}
@@ -146,7 +146,7 @@ class Texts:
     async def of(self, tree: str, command: str = "") -> TreeTexts:
         if (tree, command) not in self._trees:
             texts = TreeTexts(await self._workspaces.contents(tree), command, self._known)
-            # Now, in a thread, rather than one by one while everybody waits.
+            # Now, in a thread, rather than one by one while everyone waits.
             await asyncio.to_thread(texts.load, FIRST)
             self._trees[tree, command] = texts
             while len(self._trees) > KEPT:

@@ -1,4 +1,4 @@
-"""Proves a task by evidence, in three parts: find its check, run it, judge what it said."""
+"""Proves a task by evidence, in three parts: find its check, run it, judge the result."""
 
 from __future__ import annotations
 

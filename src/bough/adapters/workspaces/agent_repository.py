@@ -2,7 +2,7 @@
 `git commit` work in it and change nothing outside it.
 
 It borrows objects: from bough's repository, and from the person's for the history of the project. Borrowed objects are
-only ever read. The history is that of the moment at which the run began, whatever the person commits meanwhile.
+only ever read. The history is that of the moment when the run started, whatever the person commits meanwhile.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ SIDE = "A side of the merge"
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the person's project stood when a run began; all empty: it had no history."""
+    """The state of the person's project when a run started; all empty: it had no history."""
 
     commit: str = ""
     tree: str = ""
     objects: str = ""
     """The folder of the person's objects."""
     shallow: str = ""
-    """The file that says where a shallow history ends. It need not be there."""
+    """The file that says where a shallow history ends. It may be missing."""
 
 
 def find_history(git: Git, root: Path, kept: Path) -> History:
-    """The history that a run goes with; found out once, at its beginning, and kept in a file."""
+    """The history for a run; read once, at its start, and kept in a file."""
     try:
         return _check_history(msgspec.json.decode(kept.read_bytes(), type=History))
     except FileNotFoundError:
@@ -66,7 +66,7 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
 
 
 def _check_history(past: History) -> History:
-    """It names folders that commands will see: only such as hold git's objects."""
+    """It names folders that commands will see: only those that hold git's objects are accepted."""
     objects = Path(past.objects)
     known = objects.name == "objects" and (objects / "pack").is_dir() and (objects.parent / "HEAD").is_file()
     return past if known or not past.objects else History()
@@ -86,9 +86,9 @@ def _read_history(git: Git, root: Path) -> History:
 
 
 def list_lenders(repository: Path, past: History) -> list[Path]:
-    """The folders that a checkout's repository borrows objects from, and those that they themselves borrow from."""
+    """The folders that a checkout's repository borrows objects from, and those that they borrow from."""
     folders = [repository / "objects", *([Path(past.objects)] if past.objects else [])]
-    for folder in folders:  # grows while it is walked
+    for folder in folders:  # grows during the walk
         with suppress(OSError):
             lines = (folder / "info" / "alternates").read_text(errors="replace").splitlines()
             more = [folder / line for line in lines if line and not line.startswith("#")]
@@ -106,7 +106,7 @@ def prepare(
     start: Callable[[str, str, str], str],
     sides: Mapping[str, str],
 ) -> Path:
-    """The repository beside its checkout, which need not be there yet; `place` puts it in. `start` makes a commit of a
+    """The repository next to its checkout, which need not exist yet; `place` moves it in. `start` makes a commit of a
     tree, a parent and a message. For a merge it stands on our side, and has all the sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
@@ -136,7 +136,7 @@ def is_there(checkout: Path) -> bool:
 
 
 def place(part: Path, checkout: Path, excludes: bytes) -> None:
-    """In its checkout, whole; whatever an agent has put there instead goes."""
+    """Move it into its checkout as a whole; whatever an agent has put there instead is removed."""
     (part / "info" / "exclude").write_bytes(excludes)
     disk.remove(os.fsencode(checkout / ".git"))
     part.rename(checkout / ".git")

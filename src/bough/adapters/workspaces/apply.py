@@ -1,8 +1,8 @@
-"""Bringing a run's changes into the person's files.
+"""Applying a run's changes to the person's files.
 
-Promises: a file that is no longer as the run found it is never overwritten or removed; one such file and nothing at
-all is written. Each file is replaced whole. Killed half-way, doing it again completes it. Their index and refs are not
-touched, nothing is written outside the project, through a link or into a `.git`.
+Promises: a file that is no longer as the run found it is never overwritten or removed; if there is one such file,
+nothing at all is written. Each file is replaced whole. If killed half-way, a second try completes it. Their index and
+refs are not touched, and nothing is written outside the project, through a link or into a `.git`.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -33,7 +33,7 @@ class ApplyConflict(UsageError):
 
 
 class Move(NamedTuple):
-    """One path that is to change; None where there is no file."""
+    """One path to change; None where there is no file."""
 
     kind: str
     path: bytes
@@ -74,7 +74,7 @@ class Applying(Struct, eq=False):
         written = Tracked(move.path for move in writes)
         blocking = {move.path for move in removals if _is_in_the_way(move.path, written)}
         try:
-            # A file stays until nothing but its removal is left to do, unless it stands in a new one's way.
+            # A file is removed only at the very end, unless it stands in a new one's way.
             self._remove_all([move for move in removals if move.path in blocking])
             self._write_all(writes)
             self._remove_all([move for move in removals if move.path not in blocking])
@@ -94,7 +94,7 @@ class Applying(Struct, eq=False):
         return waiting, conflicts
 
     def _needs_change(self, move: Move) -> bool | None:
-        """True: to be done; False: nothing to do; None: the person's own change is there."""
+        """True: to do; False: nothing to do; None: the person's own change is there."""
         present = self._read_present(move.path)
         if present == move.target:
             return False
@@ -109,14 +109,14 @@ class Applying(Struct, eq=False):
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
-        """Whether what is at this path is removed by this very change."""
+        """Whether this very change removes what is at this path."""
         move = self.moves.get(path)
         return move is not None and move.target is None and self._read_present(path) == move.base
 
     def _list_inside(self, path: bytes) -> Iterator[bytes]:
         """Everything in a folder that is not itself a folder."""
         folders = [path]
-        for folder in folders:  # grows while it is walked
+        for folder in folders:  # grows during the walk
             for entry in disk.list_entries(join_path(self.top, folder)):
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(join_path(folder, entry.name))
@@ -135,13 +135,13 @@ class Applying(Struct, eq=False):
         return read_entry(join_path(self.top, path))
 
     def _check_unchanged(self, move: Move) -> None:
-        """Right before it is touched, a file must still be what it was when everything was looked through."""
+        """Right before it is touched, a file must still be what it was when everything was checked."""
         present = self._read_present(move.path)
         if present != move.base and present != (_FOLDER if move.target is not None else None):
             raise ApplyConflict(
                 f"{format_path(move.path)} changed while bough was applying the run: {self._done} of "
                 f"{len(self.moves)} files "
-                "are in place, the others are as they were; put your change aside and run `bough apply` again.",
+                "are in place, the others are as they were; set your change aside and run `bough apply` again.",
                 [format_path(move.path)],
             )
 
@@ -191,7 +191,7 @@ class Applying(Struct, eq=False):
 
 
 def read_entry(full: bytes) -> Entry | str | None:
-    """What is at a path, as a tree would say it."""
+    """What is at a path, as a tree describes it."""
     mode = _read_mode(full)
     if mode is None:
         return None
@@ -211,7 +211,7 @@ def _read_mode(full: bytes) -> int | None:
 
 
 def _is_in_the_way(path: bytes, written: Tracked) -> bool:
-    """A file where a folder is to be, or in a folder where a file is to be."""
+    """A file where a folder must be, or in a folder where a file must be."""
     if path in written.folders:
         return True
     while path := path.rpartition(b"/")[0]:
@@ -229,19 +229,19 @@ def _remove_if_empty(folder: bytes) -> bool:
 
 
 def _drop_empty_folder(full: bytes) -> None:
-    """A folder where a file is to be has by now only empty folders in it."""
+    """A folder where a file must be now contains only empty folders."""
     mode = _read_mode(full)
     if mode is None or not stat.S_ISDIR(mode):
         return
     folders = [full]
-    for folder in folders:  # grows while it is walked
+    for folder in folders:  # grows during the walk
         folders += [entry.path for entry in disk.list_entries(folder)]
     for folder in reversed(folders):
         os.rmdir(folder)
 
 
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:
-    """The new file beside the old one, with the old one's owner and permissions but for the executable bit."""
+    """The new file next to the old one, with the old one's owner and permissions except for the executable bit."""
     disk.remove(part)
     if mode == LINK:
         os.symlink(b"".join(pieces), part)
@@ -268,24 +268,22 @@ def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
         try:
             os.fchown(fd, old.st_uid, old.st_gid)
         except PermissionError:
-            mode &= 0o777  # then it is ours, as with any editor that saves by replacing
+            mode &= 0o777  # then we own it, as with any editor that saves by replacing
     os.fchmod(fd, mode)
 
 
 def _refuse_odd(path: bytes) -> None:
     parts = path.split(b"/")
     if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or is_reserved(part) for part in parts):
-        raise WorkspaceError(
-            f"bough does not write {format_path(path)}: the run's tree names a path that no file may have."
-        )
+        raise WorkspaceError(f"bough does not write {format_path(path)}: the run's tree contains an invalid path.")
 
 
 def _make_conflict(paths: list[bytes]) -> ApplyConflict:
     names = [format_path(path) for path in paths]
     listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     return ApplyConflict(
-        f"Nothing was applied, because you changed what the run changed: {listed}. Put your changes to these files "
-        "aside (git stash, or copies elsewhere) and run `bough apply` again, or take the run's work by hand from "
+        f"Nothing was applied, because you changed what the run changed: {listed}. Set your changes to these files "
+        "aside (git stash, or copies elsewhere) and run `bough apply` again, or copy the run's work manually from "
         "`bough diff`.",
         names,
     )

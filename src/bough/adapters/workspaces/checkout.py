@@ -1,4 +1,4 @@
-"""Making the files below a folder those of a tree. The folder is bough's own: whatever is in the way goes."""
+"""Making the files below a folder those of a tree. The folder is bough's own: whatever is in the way is removed."""
 
 # Paths are bytes: a name on disk need not be text.
 
@@ -28,7 +28,7 @@ from bough.core.errors import WorkspaceError
 
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
-    """Write these files, links as links; returns what was written, to be known without reading it again."""
+    """Write these files, links as links; returns what was written, so that it need not be read again."""
     stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
     at, here = b"", os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -45,7 +45,7 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
                 stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
     finally:
         os.close(here)
-    now = clock()  # nobody else wrote here until now
+    now = clock()  # no one else wrote here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
         for (path, entry), stamp in zip(wanted.items(), stamps, strict=True)
@@ -74,8 +74,8 @@ def _write_link(parent: int, name: bytes, target: bytes) -> bytes:
 def reclaim(
     git: Git, top: bytes, known: FileIndex, wanted: FileIndex, clock: Callable[[], int], trash: Trash
 ) -> FileIndex:
-    """Make of a checkout that another task had one that holds the wanted files and nothing else. `known`: what bough
-    itself wrote there; whatever does not bear the stamp that it got then goes."""
+    """Turn a checkout that another task had into one that holds the wanted files and nothing else. `known`: what bough
+    itself wrote there; whatever does not have the stamp that it got then is removed."""
     found = FileIndex({}, set())
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
     folders = handles.Folders(top, own=True, make=True)
@@ -104,7 +104,8 @@ def reclaim(
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
-    """The files of a folder that are as bough wrote them and still wanted. All else goes but the `inner` folders."""
+    """The files of a folder that are as bough wrote them and still wanted. Everything else except the `inner` folders
+    is removed."""
     kept = {}
     with os.scandir(handle) as entries:
         present = [(os.fsencode(entry.name), entry) for entry in entries]
@@ -121,7 +122,7 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
 
 
 def _still(was: File, info: os.stat_result) -> bool:
-    """Whether a file is as bough wrote it, and reached by no other name."""
+    """Whether a file is as bough wrote it, and has no other name."""
     return was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
 
 
@@ -135,9 +136,9 @@ def _lacking(found: FileIndex, wanted: FileIndex) -> Iterator[tuple[bytes, File]
 def restore(
     git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex, exact: bool = False
 ) -> FileIndex:
-    """Done only when a look through the folder finds exactly the wanted files.
+    """Done only when a scan of the folder finds exactly the wanted files.
 
-    Ignore rules come back first, since what may stay is for them to say and not for rules that were changed meanwhile.
+    Ignore rules are restored first, since they decide what may stay, not rules that were changed meanwhile.
     """
     found = before
     for turn in range(8):

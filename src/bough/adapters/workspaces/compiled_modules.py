@@ -1,7 +1,7 @@
 """Compiled modules that were built in place (`pip install -e .`): git ignores them, and a project's tests need them.
 
-They are right for the sources that they were built from. Where a checkout has others, they stay away: a check must not
-prove what was there before.
+They match the sources that they were built from. Where a checkout has others, they are left out: a check must not prove
+what was there before.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def list_compiled(ignored: Iterable[str]) -> list[str]:
 
 
 def list_sources(paths: Iterable[bytes]) -> list[str]:
-    """What of a project's files is compiled."""
+    """Which of a project's files are compiled."""
     named = (path.decode(errors="surrogateescape") for path in paths)
     return [path for path in named if f".{path.rpartition('.')[2].lower()}" in SOURCES]
 
 
 def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:
-    """Copies of these modules, where the checkout has the sources that the person has."""
+    """Copy these modules, where the checkout has the sources that the person has."""
     if not all(_is_same(person / path, checkout / path) for path in built_from):
         return
     for name in modules:

@@ -1,6 +1,6 @@
 """Commits of a run's work in the person's own repository, made only when they ask for one.
 
-Their hooks and settings apply, as with any commit of theirs. A branch is made without touching their files or index.
+Their hooks and settings apply, as with any commit of theirs. A branch is created without touching their files or index.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ def commit(root: Path, paths: Sequence[str], message: str) -> str:
 
 
 Files = Mapping[str, tuple[str, bytes] | None]
-"""Contents with their modes; None: the file goes."""
+"""Contents with their modes; None: the file is removed."""
 
 
 def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]]) -> str:
     """A new branch from HEAD with these commits."""
     _run_git(root, ["check-ref-format", "--branch", name])
     if _run_git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
-        raise UsageError(f"There is a branch {name} already: choose another name, or remove it first.")
+        raise UsageError(f"The branch {name} already exists: choose another name, or remove it first.")
     made = _chain_commits(root, commits)
     _run_git(root, ["branch", "--", name, made])
     return made
 
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
-    """These commits on top of HEAD, whose files are there already. Hooks are not run: the files of a commit in between
-    are nowhere for them to look at."""
+    """Put these commits on top of HEAD, whose files are already in place. Hooks do not run: the files of an
+    intermediate commit are nowhere for them to inspect."""
     made = _chain_commits(root, commits)
     _run_git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
     paths = dict.fromkeys(path for files, _ in commits for path in files)
@@ -65,7 +65,7 @@ def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
 
 
 def read_texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
-    """What these files hold in the last commit; None where there is none."""
+    """The content of these files in the last commit; None where there is none."""
     found: dict[str, bytes | None] = {}
     for path in paths:
         asked = subprocess.run(["git", "-C", str(root), "cat-file", "blob", f"HEAD:{path}"], capture_output=True)
@@ -86,7 +86,7 @@ def _run_git(
             ["git", "-C", str(root), *args], input=body, capture_output=True, env={**os.environ, **(env or {})}
         )
     except FileNotFoundError:
-        raise WorkspaceError("There is no git program: install git.") from None
+        raise WorkspaceError("git was not found on PATH: install git.") from None
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         raise WorkspaceError(f"git {args[0]} failed in {root}: {said[-1] if said else 'it gave no reason'}.")

@@ -1,4 +1,4 @@
-"""Files on disk: made durable, read without following links, removed whatever their permissions are."""
+"""Files on disk: durable writes, reads that follow no links, removal whatever the permissions."""
 
 # Paths are bytes: a name on disk need not be text.
 # ruff: noqa: PTH101
@@ -25,7 +25,7 @@ CHUNK = 1 << 20
 
 
 def flush(fd: int) -> None:
-    """What was written is on the disk, not only on its way there."""
+    """Make sure that what was written is on the disk."""
     if sys.platform == "darwin":
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     elif hasattr(os, "fdatasync"):
@@ -35,7 +35,7 @@ def flush(fd: int) -> None:
 
 
 def flush_folder(folder: str | bytes | Path) -> None:
-    """The names in a folder are on the disk."""
+    """Make sure that the names in a folder are on the disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         flush(fd)
@@ -44,8 +44,8 @@ def flush_folder(folder: str | bytes | Path) -> None:
 
 
 def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
-    """The file has either its old or its new content, whatever happens. `parts`: a folder of the same disk where what a
-    kill leaves half-written is swept; without one it lies beside the file."""
+    """The file has either its old or its new content, whatever happens. `parts`: a folder on the same disk whose
+    half-written leftovers of a kill are swept; without one they lie next to the file."""
     part = (parts or path.parent) / f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -63,7 +63,7 @@ def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | Non
 
 
 def write(fd: int, body: bytes) -> None:
-    """All of it: the system may take it in parts."""
+    """All of it: the system may write it in parts."""
     rest = memoryview(body)
     while rest:
         rest = rest[os.write(fd, rest) :]
@@ -85,8 +85,8 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
 
 
 def read_plain(path: Path, most: int = 4 << 20) -> bytes:
-    """The beginning of a regular file of the person's, also through a link. `OSError` for all else: a pipe would hold
-    us, and a device may have no end."""
+    """The beginning of a regular file of the person's, even through a link. `OSError` for all else: a pipe would block
+    us, and a device may be endless."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, "rb") as file:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
@@ -95,7 +95,8 @@ def read_plain(path: Path, most: int = 4 << 20) -> bytes:
 
 
 def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
-    """The beginning of a file that an agent may have put there; None when it is no regular file, or behind a link."""
+    """The beginning of a file that an agent may have put there; None when it is not a regular file, or behind a
+    link."""
     parent, _, name = path.rpartition(b"/")
     try:
         with handles.open_folder(top, parent) as within:
@@ -130,7 +131,7 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
                 count += len(piece)
         finally:
             os.close(fd)
-        if count == size:  # else it was being written to: look again
+        if count == size:  # else it was being written: read it again
             return sha.digest()
 
 
@@ -139,7 +140,7 @@ def compute_text_id(body: bytes) -> bytes:
 
 
 def retry_with_access(action: Callable[[], T], *paths: bytes) -> T:
-    """Do it; when permissions forbid it, give ourselves access to these (our own) files and folders and do it again."""
+    """Do it; when permissions forbid it, give ourselves access to these (our own) files and folders and retry."""
     try:
         return action()
     except PermissionError:
@@ -149,7 +150,7 @@ def retry_with_access(action: Callable[[], T], *paths: bytes) -> T:
 
 
 def ensure_access(folder: bytes) -> None:
-    """A folder of our own can be listed and entered; `NotADirectoryError` when it is none (or is gone)."""
+    """Make a folder of our own listable and accessible; `NotADirectoryError` when it is not a folder (or is gone)."""
     mode = os.lstat(folder).st_mode
     if not stat.S_ISDIR(mode):
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder", folder)
@@ -171,8 +172,8 @@ def is_folder(path: Path) -> bool:
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine. What is in it may be an
-    agent's; the folder that it is in is ours."""
+    """Remove a file, a link (never its target) or a whole folder; nothing there is fine. Its content may be an agent's;
+    the folder that it is in is ours."""
     parent, name = os.path.split(path)
     with suppress(FileNotFoundError, NotADirectoryError), handles.open_folder(parent, b"") as handle:
         handles.remove_in(handle, name)
@@ -184,7 +185,7 @@ def list_entries(folder: bytes) -> list[os.DirEntry[bytes]]:
 
 
 def explain(error: OSError, doing: str) -> WorkspaceError:
-    """A sentence for what the system refused."""
+    """A sentence for what the system denied."""
     where = os.fsdecode(error.filename) if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Unkeepable(

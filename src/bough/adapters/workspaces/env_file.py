@@ -12,7 +12,7 @@ _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 
 
 def read_variables(path: Path) -> dict[str, str]:
-    """The variables of a file. Quotes around a value go; nothing is expanded or run."""
+    """The variables of a file. Quotes around a value are removed; nothing is expanded or run."""
     try:
         text = read_plain(path).decode("utf-8")
     except OSError as error:

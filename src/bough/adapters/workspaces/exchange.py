@@ -1,10 +1,10 @@
-"""Files that machines give each other: every tree that the journal names can be had from the store.
+"""Files that machines exchange: the store has every tree that the journal names.
 
-Promises: a tree is in the store before anybody is told of it, so that whoever takes a task over has its files; only
-what is new since a tree that is there is sent; a tree that is here is here whole, also after a kill in the middle.
+Promises: a tree is in the store before its name is published, so that whoever takes a task over has its files; only
+what is new since a tree in the store is sent; a tree here is complete, even after a kill in the middle.
 
-A tree is kept as a pack of git's, in pieces, and names the tree that it builds on. Where the person names a git
-remote, what a run starts from goes there instead, as the branch refs/bough/trees/TREE, and only changes to the store.
+A tree is kept as a git pack, in pieces, and names the tree that it builds on. Where the person names a git remote, what
+a run starts from goes there instead, as the branch refs/bough/trees/TREE, and only changes go to the store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bough.ports import FileChange, Merged
 PIECE = 16 << 20
 """Bytes of a pack in one row."""
 SMALL = 1 << 20
-"""Larger packs stay packs; the objects of smaller ones join the others."""
+"""Larger packs stay packs; the objects of smaller ones are stored singly."""
 
 _CHAIN = """
 WITH RECURSIVE chain (tree, base, depth) AS (
@@ -44,7 +44,7 @@ SELECT tree FROM chain ORDER BY depth
 
 
 class Exchange:
-    """Sends trees of a repository to the store and brings them from there."""
+    """Sends trees of a repository to the store and fetches them from there."""
 
     def __init__(self, server: Server, repository: Repository, remote: str = "") -> None:
         self._server = server
@@ -56,7 +56,7 @@ class Exchange:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, tree: str, base: str = "") -> None:
-        """Have the tree in the store. `base`: one that is there, of which it has much."""
+        """Put the tree in the store. `base`: one in the store that shares much with it."""
         if tree in self._sent:
             return
         known = self._known([tree, base])
@@ -95,7 +95,7 @@ class Exchange:
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def bring(self, tree: str) -> None:
-        """Have the tree here, when the store has it; what nobody has is the caller's to miss."""
+        """Fetch the tree, when the store has it; otherwise the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
         if not self._is_here(tree):
@@ -125,12 +125,12 @@ class Exchange:
             return
         body = b"".join(bytes(piece) for _, piece in rows)
         if len(body) > SMALL:
-            self._repository.git.run("index-pack", "--stdin", feed=body)  # it is seen when it is whole
+            self._repository.git.run("index-pack", "--stdin", feed=body)  # it becomes visible when it is complete
         else:
             self._unpack(body)
 
     def _unpack(self, body: bytes) -> None:
-        """Beside the others first: what is wanted becomes durable the way that everything of bough's does."""
+        """Separately first: what is wanted becomes durable in the same way as everything else of bough's."""
         objects = self._repository.objects
         aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self._repository.path / "log")
         try:
@@ -145,7 +145,7 @@ class Exchange:
 
 
 class _Published:
-    """A workspace whose trees are in the store before anybody is told of them."""
+    """A workspace whose trees are in the store before their names are published."""
 
     def __init__(self, inner: GitWorkspace, exchange: Exchange, tree: str) -> None:
         self._inner = inner
@@ -173,7 +173,7 @@ class SharedWorkspaces(GitWorkspaces):
     exchange: Exchange
 
     def share(self, server: Server, remote: str = "") -> None:
-        """To be called before anything else."""
+        """Call this before anything else."""
         self.exchange = Exchange(server, self._repository, remote)
 
     async def _bring(self, *trees: str) -> None:

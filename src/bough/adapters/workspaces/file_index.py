@@ -1,5 +1,5 @@
-"""What files are below a folder, and the trees that they make. What did not change from one look to the next is shared
-between them, so that a look, a tree and a comparison cost what changed, not what is there."""
+"""Which files are below a folder, and the trees that they form. Scans share what did not change between them, so that
+the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
 
 # Paths are bytes: a name on disk need not be text.
 
@@ -16,32 +16,32 @@ PLAIN, EXECUTABLE, LINK, FOLDER = b"100644", b"100755", b"120000", b"40000"
 
 
 class Entry(NamedTuple):
-    """What a tree says of one path."""
+    """What a tree has at one path."""
 
     mode: bytes
     id: bytes
 
 
 class File(NamedTuple):
-    """What was found at one path, and what tells whether it is still the same."""
+    """What was found at one path, and what shows whether it is still the same."""
 
     mode: bytes
     id: bytes
     stamp: bytes
     sure: bool
-    """A later write cannot bear the same stamp: it was not written just before it was read."""
+    """A later write cannot have the same stamp: it was not written just before it was read."""
 
 
 class Folder(Struct):
-    """Not to be changed once its tree is known: other looks may share it."""
+    """Must not change once its tree is known: other scans may share it."""
 
     files: dict[bytes, File] = field(default_factory=dict)
     folders: dict[bytes, None] = field(default_factory=dict)
-    """Names of those in it that were looked through, in order."""
+    """Names of the subfolders that were scanned, in order."""
     ignored: set[bytes] = field(default_factory=set)
-    """Names that a rule ignores; a folder's with a slash, since a rule may mean only folders."""
+    """Names that a rule ignores; a folder's with a slash, since a rule may match only folders."""
     shared: bool = False
-    """There is a link in it that bough made."""
+    """It contains a link that bough made."""
     rules: bytes = b""
     """Content id of the `.gitignore` in it."""
     id: bytes | None = None
@@ -60,9 +60,9 @@ class FileIndex(Struct):
 
     folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
     fresh: set[bytes] = field(default_factory=lambda: {b""})
-    """Folders whose tree is not known, since something in or below them changed. They belong to this look alone."""
+    """Folders whose tree is unknown, since something in or below them changed. They belong to this scan alone."""
     bare: set[bytes] = field(default_factory=set)
-    """Folders with nothing at all in them."""
+    """Completely empty folders."""
     read: int = 0
     """Files that had to be read."""
 
@@ -86,12 +86,12 @@ class FileIndex(Struct):
         self.bare.discard(parent)
 
     def remove(self, path: bytes) -> None:
-        """A file that is there."""
+        """A file that exists."""
         parent, _, name = path.rpartition(b"/")
         del self.change(parent).files[name]
 
     def replace(self, path: bytes, file: File) -> None:
-        """Put a file in its place, whatever was there or on the way there."""
+        """Put a file in its place, whatever was there or on the way."""
         parts = path.split(b"/")
         for above in (b"/".join(parts[:n]) for n in range(1, len(parts))):
             if self.file(above) is not None:
@@ -103,7 +103,7 @@ class FileIndex(Struct):
         self.put(path, file)
 
     def change(self, path: bytes) -> Folder:
-        """The folder, made where it is missing, to be changed: its tree and those above it are no longer known."""
+        """The folder, created where it is missing, for changing: its tree and those above it are no longer known."""
         way = []
         while path not in self.fresh:
             way.append(path)
@@ -121,7 +121,7 @@ class FileIndex(Struct):
         return self.folders[path]
 
     def settle(self, path: bytes, folder: Folder, changed: bool) -> None:
-        """A folder as it was found now."""
+        """A folder as it was just found."""
         self.folders[path] = folder
         if changed:
             self.fresh.add(path)
@@ -133,7 +133,7 @@ class FileIndex(Struct):
             self.bare.discard(path)
 
     def drop(self, path: bytes) -> None:
-        """A folder that is no longer there, with all below it."""
+        """A folder that no longer exists, with everything below it."""
         waiting = [path]
         while waiting:
             path = waiting.pop()
@@ -149,7 +149,7 @@ class FileIndex(Struct):
             folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
 
     def empty(self) -> list[bytes]:
-        """Folders with nothing in them that is kept, ignored or shared, every one after the one that it is in."""
+        """Folders that contain nothing kept, ignored or shared, each after its parent."""
         empty: set[bytes] = set()
         for path in self.bare:
             while path and path not in empty:
@@ -157,7 +157,7 @@ class FileIndex(Struct):
                 if folder.files or folder.ignored or folder.shared:
                     break
                 if any(join_path(path, name) not in empty for name in folder.folders):
-                    break  # the last of them to be seen continues from here
+                    break  # the last of them continues from here
                 empty.add(path)
                 path = path.rpartition(b"/")[0]
         return sorted(empty)
@@ -170,7 +170,7 @@ class FileIndex(Struct):
 
 
 class Tracked:
-    """Paths that are kept whatever the ignore rules say, and the folders on the way to them."""
+    """Paths that are kept whatever the ignore rules say, and their parent folders."""
 
     def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:
         """`base`: what a task started from, whose files are kept too."""
@@ -205,7 +205,7 @@ def join_path(folder: bytes, name: bytes) -> bytes:
 
 
 def write_tree(found: FileIndex, batch: Batch) -> bytes:
-    """The id of what was found as a git tree, whose objects go into the batch."""
+    """The id of the scan result as a git tree, whose objects go into the batch."""
     for path in sorted(found.fresh, key=_depth, reverse=True):
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
@@ -229,7 +229,7 @@ _NONE = Folder()
 
 
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
-    """The files that the two do not have in common. Folders with the same tree are not entered."""
+    """The files that differ between the two. Folders with the same tree are not entered."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()

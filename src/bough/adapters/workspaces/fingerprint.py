@@ -1,4 +1,4 @@
-"""What tells the environment of checks from any other: interpreter, installed packages, variables, settings."""
+"""What identifies the environment of checks: interpreter, installed packages, variables, settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from bough.adapters.workspaces.surroundings import Surroundings
 def fingerprint_environment(
     root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]
 ) -> str:
-    """Changes with whatever a check may find different, beside the tree. `env`: the variables that commands see."""
+    """Changes with everything besides the tree that a check may find different. `env`: the variables that commands
+    see."""
     parts = [f"{name}={value}" for name, value in sorted({**env, **surroundings.variables}.items())]
     found = surroundings.environment
     places = [found.prefix] if found is not None else []
@@ -29,7 +30,7 @@ def fingerprint_environment(
 
 
 def _list_marks(place: Path) -> list[str]:
-    """When packages were last added to it or taken away: package managers touch these."""
+    """When packages were last added or removed: package managers touch these."""
     inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
     found = []
     for path in (place, *inner):

@@ -1,8 +1,8 @@
-"""Private workspaces beside the person's files, in a git repository of bough's own.
+"""Private workspaces next to the person's files, in a git repository of bough's own.
 
 Promises: a tree that `take` or `snapshot` returned is exactly the bytes, executable bits and links that were on disk,
-and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, but for
-`apply`. Everything is safe to kill and to call again, and may be used by several runs and processes at once.
+and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, except
+by `apply`. Everything is safe to kill and to call again, and may be used by several runs and processes at once.
 
     .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
     .bough/work/RUN/TASK       a task's checkout, with a small git repository of its own for the agent's use
@@ -67,12 +67,12 @@ _LEFTOVER = 24 * 3600.0
 _TEXT = 16 << 20
 """Bytes of a file that are read as text."""
 _FEW = 0.1
-"""Files for each folder of a checkout that may be rewritten every time it is reused: to write down that they
-are as they should be takes longer."""
+"""Files per folder of a checkout that may be rewritten every time it is reused: recording that they are correct takes
+longer."""
 
 
 async def _run_in_thread(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """In a thread, since disks and programs are slow; what the system refuses becomes one sentence."""
+    """In a thread, since disks and programs are slow; a system error becomes one sentence."""
     try:
         return await asyncio.to_thread(action, *args, **kwargs)
     except OSError as error:
@@ -91,7 +91,7 @@ class Repository:
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
-        if self.objects.empty():  # git is slow to say so of each
+        if self.objects.empty():  # git is slow to say so for each
             return known
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
         out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
@@ -99,18 +99,18 @@ class Repository:
         return known.union(map(bytes.fromhex, there))
 
     def clock(self) -> int:
-        """The time as the disk stamps it on files."""
+        """The time that the disk stamps on files."""
         os.utime(self._clock)
         return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
 
     def ignores(self, top: bytes, paths: Collection[bytes]) -> set[bytes]:
-        # A path that begins with a colon would be taken for something else; after `./` it is not.
+        # A path that begins with a colon would be misread; after `./` it is not.
         asked = b"".join(b"./%s\0" % path for path in paths)
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
 
     def _list(self, id: str) -> FileIndex:
-        """The objects of a tree are durable, because somebody was told of it."""
+        """The objects of a tree are durable, because its id was published."""
         found, folders = FileIndex(), {b"": bytes.fromhex(_require_tree_id(id))}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")
@@ -128,18 +128,18 @@ class Repository:
         return found
 
     def at(self, tree: str, paths: Sequence[str]) -> dict[bytes, File]:
-        """Those files of a tree that are there, by path as people are shown it."""
+        """Those files of a tree that exist, by the path that people see."""
         found = self.listings.found(tree)
         named = {path.encode(errors="surrogateescape"): path for path in paths}
         files = {path: file for path in named if (file := found.file(path)) is not None}
-        # A name that is no text is shown with escapes, from which it cannot be told.
+        # A name that is not text is shown with escapes, from which it cannot be recovered.
         escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
         if escaped:
             files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
 
     def commit(self, id: str, parent: str, message: str) -> str:
-        """A commit with bough as its author; the same one again when the parent already says just that."""
+        """A commit with bough as its author; the same one again when the parent has the same tree and message."""
         _require_tree_id(id)
         if parent:
             head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
@@ -170,7 +170,7 @@ def _encode_message(message: str) -> bytes:
 
 
 class GitWorkspace:
-    """One task's checkout. Calls are serial; what was found last is remembered: a snapshot reads only what changed."""
+    """One task's checkout. Calls are serial; the last scan is remembered: a snapshot reads only what changed."""
 
     def __init__(
         self,
@@ -201,7 +201,7 @@ class GitWorkspace:
         self._person = b""
 
     def surround(self, mounts: Sequence[Mount], env: Mapping[str, str], furnish: Callable[[], None]) -> None:
-        """What comes from the person's set-up. `furnish` brings in again what is no link to a heavy folder."""
+        """What comes from the person's set-up. `furnish` restores what is not a link to a heavy folder."""
         self.mounts, self.env, self._furnish = (*self.mounts, *mounts), env, furnish
 
     async def own(self, mount: Mount) -> bool:
@@ -253,7 +253,7 @@ class GitWorkspace:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
                 _find_start(self.root, self._start)
             except (OSError, WorkspaceError):
-                # Something in it cannot even be looked at. What the tree has is all that matters.
+                # Something in it cannot even be read. Only what the tree has matters.
                 made = self._remake(tree)
                 self._found, self._tracked, self._scanner.watch = made._found, made._tracked, made._scanner.watch
 
@@ -308,7 +308,7 @@ class GitWorkspaces:
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
     `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
-    through them, or (`layered`) that keeps what is written in a layer of the workspace's own.
+    through them, or (`layered`) that keeps writes in the workspace's own layer.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class GitWorkspaces:
                     self._repository.objects.recover(time.time() - _LEFTOVER)
                     self._spares.trash.empty()
                 except OSError as error:
-                    # What is there can be looked at, also where nothing can be written.
+                    # What exists can be read, even where nothing can be written.
                     if (
                         error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS)
                         or not self._repository.path.is_dir()
@@ -357,7 +357,7 @@ class GitWorkspaces:
         repository = self._prepared()
         git, kept = repository.git, repository.path / "person"
         mine = Tracked()
-        # All of git's answers at once: each takes longer to start than to give.
+        # All of git's answers at once: each takes longer to start than to answer.
         with ThreadPoolExecutor() as asking:
             everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
             tracked = asking.submit(person_repository.list_tracked, git, self._root)
@@ -387,7 +387,7 @@ class GitWorkspaces:
         return id.hex()
 
     def _kept(self, kept: Path) -> FileIndex | None:
-        """The person's files as they were last seen, if their contents are still there."""
+        """The person's files as they were last seen, if their contents still exist."""
         found = index.load(kept)
         last = found.folders[b""].id if found is not None else None
         return found if last is not None and self._repository.existing([last]) else None
@@ -418,7 +418,7 @@ class GitWorkspaces:
         return self._open_at(checkout, scratch, run, task, tree, folder, sides)
 
     def _lock_for(self, place: Path) -> threading.Lock:
-        """One at a time for a workspace: a cancelled caller's thread may still be at it."""
+        """One at a time per workspace: a cancelled caller's thread may still be running."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
@@ -429,7 +429,7 @@ class GitWorkspaces:
         base = repository.listings.found(tree)
         top = os.fsencode(checkout)
         prepare = partial(self._prepare, checkout, run, task, tree, sides)
-        with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
+        with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
             lacking = None if agent_repository.is_there(checkout) else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
         links = self._share(top)
@@ -459,7 +459,7 @@ class GitWorkspaces:
         return workspace
 
     def _start_watch(self, checkout: Path, base: FileIndex, found: FileIndex | None) -> watch.CheckoutWatch | None:
-        """A watch over a checkout; `found`: it was made just now, and nobody else knows of it."""
+        """A watch over a checkout; `found`: it was just created, and nothing else uses it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
         started = watch.start_watch(base)
@@ -478,8 +478,8 @@ class GitWorkspaces:
         return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
 
     def _furnish(self, checkout: Path, native: list[str]) -> None:
-        """What no tree holds, where the tree has nothing in its place: empty folders of the person's, the links and
-        copies that the person asked for, and what was built in place of sources that are compiled."""
+        """What no tree holds, where the tree has nothing in its place: the person's empty folders, the links and copies
+        that the person asked for, and modules built in place from sources."""
         top = os.fsencode(checkout)
         if native:
             if self._compiled is None:
@@ -496,7 +496,7 @@ class GitWorkspaces:
                 copy_tree(self._root / name, target)
 
     def _comes_along(self, name: str) -> bool:
-        """Only what is ignored: all else is in the tree already, as it was when the run began."""
+        """Only what is ignored: everything else is already in the tree, as it was when the run started."""
         path = os.fsencode(name)
         return (self._root / name).exists() and path in self._repository.ignores(self._top, [path])
 
@@ -506,8 +506,8 @@ class GitWorkspaces:
         ), self._home / "scratch" / make_safe_name(run) / make_safe_name(task)
 
     def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
-        """Filled beside its place and moved there whole: a checkout that exists is complete. One that another task had
-        is filled already, mostly."""
+        """Filled elsewhere and moved into place whole: a checkout that exists is complete. A reused one is mostly
+        filled already."""
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
@@ -558,7 +558,7 @@ class GitWorkspaces:
         )
 
     def _make_excludes(self, links: list[bytes]) -> bytes:
-        """The person's rules, and the links to what is shared."""
+        """The person's rules, and the links to shared folders."""
         rules = (self._repository.path / "info" / "exclude").read_bytes()
         return rules + b"".join(b"\n/" + _escape_pattern(path) for path in links) + b"\n"
 
@@ -578,11 +578,11 @@ class GitWorkspaces:
                 self._dispose(place)
                 for ending in (".part", ".git.part", ".private", SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
-                with suppress(OSError):  # other tasks of the run are still there, or none ever was
+                with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
                     place.parent.rmdir()
 
     def _dispose(self, place: Path) -> None:
-        """What is worth keeping is kept for the next task."""
+        """A reusable checkout is kept for the next task."""
         if disk.is_folder(place) and place.with_name(place.name + spares.ENDING).is_file():
             self._spares.give(place)
         else:
@@ -599,7 +599,7 @@ class GitWorkspaces:
                 self._dispose(place)
 
     async def forget(self, run: str) -> None:
-        """Remove all that is kept for a run. Only for whoever holds it."""
+        """Remove everything kept for a run. Only for its holder."""
         await _run_in_thread(f"remove {run}", removal.forget, self._home, make_safe_name(run))
 
     async def compact(self, ids: Collection[str]) -> None:
@@ -621,7 +621,7 @@ class GitWorkspaces:
 
     def _list_moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared()
-        if repository.listings.know_of(base, tree):  # then git need not be asked
+        if repository.listings.know_of(base, tree):  # then there is no need to ask git
             return find_moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         return [_parse_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
@@ -642,7 +642,7 @@ class GitWorkspaces:
         return await _run_in_thread("list files", lambda: TreeContents(self._prepared(), tree))
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        return await _run_in_thread("put files together", self._graft, tree, base, paths, texts)
+        return await _run_in_thread("combine files", self._graft, tree, base, paths, texts)
 
     def _graft(self, onto: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared()
@@ -651,7 +651,7 @@ class GitWorkspaces:
         for path in repository.at(onto, paths):
             found.remove(path)
         for path, file in back.items():
-            found.replace(path, file)  # Where the one has a file and the other a folder, the base's stays.
+            found.replace(path, file)  # Where one has a file and the other a folder, the base's stays.
         with Batch(repository.objects) as batch:
             for name, text in texts.items():
                 path = os.fsencode(name)
@@ -664,7 +664,7 @@ class GitWorkspaces:
         return made.hex()
 
     async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        """Mode and content of those files of a tree that are there."""
+        """Mode and content of those files of a tree that exist."""
         return await _run_in_thread("read files", self._files, tree, paths)
 
     def _files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
@@ -720,7 +720,7 @@ class GitWorkspaces:
 
 
 def make_safe_name(name: str) -> str:
-    """A run or task as the name of one folder or branch: different for different names on any file system."""
+    """A run or task as the name of one folder or branch: unique on any file system."""
     text = "".join(_escape_letter(letter) for letter in name)
     if text and len(text) <= 100:
         return text
@@ -737,7 +737,7 @@ def _escape_letter(letter: str) -> str:
 
 def _require_tree_id(tree: str) -> str:
     if not re.fullmatch("[0-9a-f]{40}", tree):
-        raise WorkspaceError(f"{tree!r} does not name a tree: the journal that says so is damaged.")
+        raise WorkspaceError(f"{tree!r} is not a tree id: the journal is damaged.")
     return tree
 
 
@@ -749,7 +749,7 @@ def _parse_move(head: bytes, path: bytes) -> Move:
 
 
 def _escape_pattern(path: bytes) -> bytes:
-    """A path as an ignore pattern that means just it."""
+    """A path as an ignore pattern that matches only it."""
     return re.sub(rb"([\\*?\[\] ])", rb"\\\1", path)
 
 
@@ -760,7 +760,7 @@ def _read_commit(branch: Path) -> str:
 
 
 def _find_start(root: Path, folder: str) -> Path:
-    """Where the agent starts: there even when the folder has no files, and never behind a link."""
+    """Where the agent starts: it exists even when the folder has no files, and is never behind a link."""
     place = root
     for name in Path(folder).parts:
         place = place / name

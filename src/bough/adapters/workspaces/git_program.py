@@ -1,4 +1,4 @@
-"""Running the `git` program. Promises: nothing of the caller's git surroundings leaks in, no prompt, no pager, no hook,
+"""Running the `git` program. Promises: nothing of the caller's git environment leaks in, no prompt, no pager, no hook,
 no localised text, and every failure is one sentence."""
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _KEPT = {
     "GIT_DISCOVERY_ACROSS_FILESYSTEM",
     "GIT_EXEC_PATH",
 }
-"""How a person set git up. The other GIT_* variables say which repository to work on: inside a hook, the person's."""
+"""The person's git set-up. The other GIT_* variables say which repository to work on: inside a hook, the person's."""
 
 _CHUNK = 1 << 20
 
 # A repository's own settings must not start programs while bough only reads it.
 _HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
 _LONGEST = 300.0
-"""Seconds that one git program may take: a pipe where it expects a file would hold it for ever."""
+"""Seconds that one git program may take: a pipe where it expects a file would block it for ever."""
 
 
 class Git:
@@ -52,8 +52,8 @@ class Git:
         objects: bytes | None = None,
     ) -> bytes:
         """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one. With
-        `strict` an error that git only mentions counts too: some versions merge as if a folder that they cannot read
-        were empty. New objects go to the folder `objects`, when one is named."""
+        `strict` an error that git only mentions counts too: some versions merge as if an unreadable folder were empty.
+        New objects go to the folder `objects`, when one is named."""
         env = self._environment()
         if index is not None:
             env["GIT_INDEX_FILE"] = str(index)
@@ -106,19 +106,19 @@ class Git:
             raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
         pieces = _read_pieces(stream, int(head[2]), self.repo)
         yield pieces
-        for _ in pieces:  # what the caller did not want
+        for _ in pieces:  # what the caller did not read
             pass
         stream.read(1)
 
     def _environment(self) -> dict[str, str]:
-        """bough's repository is as bough set it up: a person's settings have no say in it."""
+        """bough's repository is as bough set it up: a person's settings do not affect it."""
         alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-        # What is larger is passed on in pieces, and compared by its id alone.
+        # Larger contents are streamed in pieces, and compared only by id.
         large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
         return _make_environment() | alone | large
 
     def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
-        """Exit status, output and complaint of a reading command on whatever repository `folder` is in."""
+        """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
         # A setting of the repository could name any other folder.
         here = (f"--work-tree={folder}",) if (folder / ".git").exists() else ()
         done = _run(["git", *_HARMLESS, *here, *args], str(folder), _make_environment(), b"")
@@ -132,8 +132,8 @@ class Git:
 
 
 def run_remote_git(repo: Path, *args: str) -> bytes:
-    """Standard output of a git command on bough's repository that speaks to another machine, as the person set that up
-    (keys, credentials). No program is started for an address but ssh."""
+    """Standard output of a git command on bough's repository that talks to another machine, as the person set that up
+    (keys, credentials). No program but ssh is started for an address."""
     env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
     done = _run(["git", *_HARMLESS, *args], str(repo), env, b"")
     if done.returncode != 0:
@@ -174,7 +174,7 @@ def _run(argv: list[str], folder: str, env: dict[str, str], feed: bytes) -> subp
 
 
 def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
-    """A program that is not there and a folder that is not there look alike to the system."""
+    """The system reports a missing program and a missing folder alike."""
     if not has_git():
         return WorkspaceError("git was not found on PATH: install git, then run bough again.")
     return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
@@ -191,7 +191,7 @@ def _make_environment() -> dict[str, str]:
 
 
 def _extract_reason(stderr: bytes) -> str:
-    """git's own first words, without its prefixes."""
+    """The first line of git's own message, without its prefixes."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["it gave no reason"]
     return fatal[0].removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")

@@ -1,7 +1,7 @@
-"""The settings of the repository in a checkout, after an agent had it: git runs programs that they name (`fsmonitor` at
+"""The settings of a checkout's repository, after an agent had it: git runs programs that they name (`fsmonitor` at
 every `git status`), and a person who looks around in there, or whose shell shows the branch, would run them.
 
-What is known to be harmless stays. Everything else goes, since git learns new settings with every version.
+What is known to be harmless stays. Everything else is removed, since git adds settings with every version.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bough.adapters.workspaces.handles import open_folder
 
 MOST = 1 << 18
 LAST = "[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"
-"""Whatever was said before: of two values git takes the later."""
+"""Overrides earlier settings: of two values git takes the later."""
 _ANY = frozenset({"user", "author", "committer", "color", "advice", "init"})
 _KEYS = {
     "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode autocrlf eol safecrlf "
@@ -40,8 +40,8 @@ Stamp = tuple[int, ...]
 
 
 def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
-    """See to it that no setting of the repository at `top` runs anything. `known`: how its settings looked when they
-    were last seen to. How they look now; None when there are none."""
+    """Make sure that no setting of the repository at `top` runs anything. `known`: the stamp of its settings when they
+    were last cleaned. Returns their stamp now; None when there are none."""
     try:
         with open_folder(top, b".git") as handle:
             for name in _ELSEWHERE:
@@ -58,14 +58,14 @@ def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         with suppress(FileNotFoundError, NotADirectoryError):
-            # A link, or a file that names a repository elsewhere: an agent's doing. It is recreated when it is needed.
+            # A link, or a file that names a repository elsewhere: an agent made it. It is recreated when needed.
             if not stat.S_ISDIR(os.lstat(top + b"/.git").st_mode):
                 handles.remove_below(top, b".git")
         return None
 
 
 def keep_harmless(text: str) -> str:
-    """The settings without what is not known to be harmless."""
+    """The settings without anything that is not known to be harmless."""
     kept: list[str] = []
     section = ""
     for line in text.removesuffix(LAST).splitlines():

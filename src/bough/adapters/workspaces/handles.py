@@ -1,6 +1,6 @@
-"""Folders by handle: whoever swaps a folder for a link meanwhile does not lead bough elsewhere.
+"""Folders by handle: swapping a folder for a link meanwhile does not lead bough elsewhere.
 
-A path below `top` is walked name by name without following any link. What is in a checkout was put there by an agent.
+A path below `top` is walked name by name without following any link. An agent put what is in a checkout there.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -22,7 +22,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
-    """The folder at a path below `top`. With `make`, it is made, and what is in its way goes."""
+    """The folder at a path below `top`. With `make`, it is created, and what is in its way is removed."""
     handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in path.split(b"/") if path else ():
@@ -35,8 +35,8 @@ def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
 
 
 class Folders:
-    """Handles of folders below `top`, few at a time, for who looks at many. `own`: those that may not be entered are
-    opened up. `make`: those that are missing are made."""
+    """Handles of folders below `top`, few at a time, for callers that read many. `own`: inaccessible ones are made
+    accessible. `make`: missing ones are created."""
 
     def __init__(self, top: bytes, own: bool, make: bool = False) -> None:
         self._own = own
@@ -44,7 +44,7 @@ class Folders:
         self._open = {b"": os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}
 
     def at(self, path: bytes) -> int:
-        """Good until the next is asked for. `NotADirectoryError` when no folder is there (or it is gone)."""
+        """Valid until the next call. `NotADirectoryError` when no folder is there (or it is gone)."""
         if (known := self._open.get(path)) is not None:
             return known
         above, names = path, []
@@ -52,7 +52,7 @@ class Folders:
             above, _, name = above.rpartition(b"/")
             names.append(name)
         handle = self._open[above]
-        # Near the one that was last asked for are its siblings, so that its parent is kept at hand.
+        # The next one is often a sibling, so the parent's handle is kept.
         self._forget(above)
         for name in reversed(names):
             handle = self._open_below(handle, name)
@@ -84,7 +84,7 @@ class Folders:
 
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
-    """A folder in a folder; one of our own that may not be entered (or written to) is opened up."""
+    """A folder in a folder; one of our own that is not accessible (or writable) is made so."""
     try:
         handle = os.open(name, _FOLDER, dir_fd=parent)
         if writing and not os.fstat(handle).st_mode & stat.S_IWUSR:
@@ -96,9 +96,9 @@ def open_below(parent: int, name: bytes, writing: bool = False) -> int:
 
 
 def make_folder(top: bytes, path: bytes) -> None:
-    """Make a folder below `top` where nothing is in its way; what is there stays as it is."""
+    """Create a folder below `top` where nothing is in its way; what exists stays as it is."""
     parent, _, name = path.rpartition(b"/")
-    # Something that is no folder is in its way, or part of the path is gone.
+    # Something that is not a folder is in its way, or part of the path is gone.
     with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), open_folder(top, parent) as handle:
         _retry_with_access(handle, partial(os.mkdir, name, dir_fd=handle))
 
@@ -118,7 +118,7 @@ def _make_below(parent: int, name: bytes) -> int:
 
 
 def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Make something new in a folder; what has its place goes."""
+    """Create something new in a folder; what has its place is removed."""
     for _ in range(8):
         try:
             return _retry_with_access(parent, action)
@@ -141,7 +141,7 @@ def remove_below(top: bytes, path: bytes) -> None:
 
 
 def remove_in(parent: int, name: bytes) -> None:
-    """Remove a file, a link (never what it points to) or a whole folder from a folder; nothing there is fine."""
+    """Remove a file, a link (never its target) or a whole folder from a folder; nothing there is fine."""
     try:
         found = os.lstat(name, dir_fd=parent)
         if not stat.S_ISDIR(found.st_mode):
@@ -156,17 +156,17 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
     """Move what a folder has under a name to another folder; nothing there is fine."""
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
-            os.close(open_below(parent, name, writing=True))  # to move a folder is to write to it
+            os.close(open_below(parent, name, writing=True))  # moving a folder writes to it
         _retry_with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
 
 
 def _empty_folder(parent: int, name: bytes) -> None:
-    """Without recursion, and with few handles at a time: an agent can make folders deeper than both reach. What lies
-    deep is moved up to the top and emptied from there."""
+    """Without recursion, and with few handles at a time: an agent can create folders deeper than both allow. Deep
+    folders are moved up to the top and emptied there."""
     top = open_below(parent, name)
     try:
         waiting = _remove_files(top)
-        # Another name each time: a removal that was killed leaves its folders behind.
+        # Another name each time: a killed removal leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
@@ -175,7 +175,7 @@ def _empty_folder(parent: int, name: bytes) -> None:
                 for inner in _remove_files(handle):
                     moved += 1
                     fresh = b".bough-gone-%s-%d" % (ours, moved)
-                    # To move a folder is to write to it.
+                    # Moving a folder writes to it.
                     os.close(open_below(handle, inner, writing=True))
                     _retry_with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
                     waiting.append(fresh)
@@ -187,7 +187,7 @@ def _empty_folder(parent: int, name: bytes) -> None:
 
 
 def _remove_files(handle: int) -> list[bytes]:
-    """Remove all but the folders in a folder, whose names are returned."""
+    """Remove everything but the folders in a folder, whose names are returned."""
     folders = []
     with os.scandir(handle) as entries:
         found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
@@ -201,7 +201,7 @@ def _remove_files(handle: int) -> list[bytes]:
 
 
 def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
-    """Do it; when a folder of our own forbids it, open it up and do it again."""
+    """Do it; when a folder of our own forbids it, make it accessible and retry."""
     try:
         return action()
     except PermissionError:
@@ -210,7 +210,7 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
 
 
 def _open_up(parent: int, name: bytes) -> None:
-    """A link that takes the folder's place in this moment is not followed: its own mode is what cannot be changed."""
+    """A link that takes the folder's place at this moment is not followed: changing its own mode fails."""
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         mode = os.fstat(handle).st_mode
@@ -222,7 +222,7 @@ def _open_up(parent: int, name: bytes) -> None:
 
 
 def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Do something with a file of our own in a folder; when it may not be read, open it up and do it again."""
+    """Do something with a file of our own in a folder; when it is not readable, make it so and retry."""
     try:
         return action()
     except PermissionError:

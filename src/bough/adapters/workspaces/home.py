@@ -1,4 +1,4 @@
-"""Where bough keeps what it needs beside the person's files: the project, `.bough/` and the repository in it."""
+"""Where bough keeps its files next to the person's: the project, `.bough/` and the repository in it."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ venv/
 
 ATTRIBUTES = "* -text !eol -crlf !filter !ident !working-tree-encoding !merge !conflict-marker-size\n"
 """Contents are exactly the bytes on disk, whatever `.gitattributes` say; no filter program is started, and no rule of
-the project has a say in how its files are merged."""
+the project affects how its files are merged."""
 
 
 def find_root(folder: Path) -> Path:
-    """The top of the project that a folder is in: the nearest one upward with a `.bough`, else the top of the git
+    """The top of the project that a folder is in: the nearest folder upward with a `.bough`, else the top of the git
     working tree, else the folder itself.
 
-    A `.bough` in a plain folder (somebody's home, say) does not claim the git repositories below it, and a `.bough`
-    never claims what is inside itself: a workspace is a project of its own.
+    A `.bough` in a plain folder (a home, say) does not claim the git repositories below it, and a `.bough` never claims
+    what is inside itself: a workspace is a project of its own.
     """
     folder = folder.resolve()
     repository = None
@@ -61,13 +61,13 @@ def find_root(folder: Path) -> Path:
         return folder
     if not has_git():
         return repository
-    # Where it is, not what git says of it: a setting of the repository could name any other folder.
+    # Its location, not what git reports: a setting of the repository could name any other folder.
     status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)
     return repository if status == 0 else folder
 
 
 def prepare_home(root: Path) -> Path:
-    """`.bough/` in the project, private to the person and ignored by git without a word in their own `.gitignore`."""
+    """`.bough/` in the project, private to the person and ignored by git without an entry in their own `.gitignore`."""
     home = root / HOME
     check_home(home)
     try:
@@ -96,13 +96,13 @@ def _real_folder(path: Path, mode: int = 0o755) -> None:
 
 
 def _keep_file(path: Path, text: str) -> None:
-    """Looked at in every process, so it need not be on the disk at once."""
+    """Every process checks it, so it need not be on the disk at once."""
     if path.is_symlink() or not path.is_file() or path.read_bytes() != text.encode():
         disk.write_whole(path, text.encode(), durable=False)
 
 
 def prepare_repository(home: Path) -> Path:
-    """bough's own repository, with exactly the settings that it must have: a cloned project may bring a false one."""
+    """bough's own repository, with exactly the settings that it must have: a cloned project may bring a forged one."""
     repo = home / "repo.git"
     _real_folder(home)
     if not repo.is_symlink() and not repo.exists():
@@ -119,7 +119,7 @@ def prepare_repository(home: Path) -> Path:
 
 
 def _create(home: Path, repo: Path) -> None:
-    """Made elsewhere and put in place whole, so that no half-made one is ever seen; the first of two wins."""
+    """Made elsewhere and moved into place whole, so that no half-made one is ever seen; the first of two wins."""
     part = home / f"repo.{os.getpid()}.{os.urandom(4).hex()}.part"
     for name in ("objects/pack", "refs", "info", "log"):
         (part / name).mkdir(parents=True)
@@ -136,7 +136,7 @@ def _create(home: Path, repo: Path) -> None:
 
 def _make_config(repo: Path) -> str:
     """No garbage collection (only journals name most trees), no programs (hooks, monitors); ignore rules outside the
-    files are in `info/exclude` alone."""
+    files are only in `info/exclude`."""
     lines = [
         "[core]",
         "\trepositoryformatversion = 0",

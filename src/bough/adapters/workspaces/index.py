@@ -1,4 +1,4 @@
-"""What was found in a folder, kept in a file: whoever looks again later reads only what changed since."""
+"""The result of a folder scan, kept in a file: a later scan reads only what changed since."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import File, FileIndex, Folder
 
 _Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
-"""Path, tree and files of each folder, every one after the folder that it is in."""
+"""Path, tree and files of each folder, each after its parent."""
 
 
 def save(path: Path, found: FileIndex, parts: Path) -> None:
-    """Something that may get lost: then all is read again."""
+    """It may get lost: then everything is read again."""
     kept: _Kept = [(where, folder.id, folder.files) for where, folder in found.folders.items() if not folder.bare]
     body = msgspec.msgpack.encode(sorted(kept))
     disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False, parts=parts)
 
 
 def load(path: Path) -> FileIndex | None:
-    """None when there is nothing to trust: missing, cut off or damaged."""
+    """None when there is nothing to trust: missing, truncated or damaged."""
     try:
         body = path.read_bytes()
     except OSError:

@@ -1,9 +1,9 @@
-"""Bringing two trees that grew from one base together: git merges them (`git merge-tree`: renames, folders that were
-renamed) beside bough's objects, so that no checkout, index or ref of anybody's is touched.
+"""Merging two trees that grew from one base: git merges them (`git merge-tree`: renames, renamed folders) outside
+bough's objects, so that no checkout, index or ref is touched.
 
 Promises: the same three trees always give the same result, and a result is durable. Where the sides disagree, a text
-has both between markers. What needs no decision needs nobody: a text to which both only added at the same place gets
-both additions, and a lock file that both changed stays ours until it is made again.
+has both between markers. What needs no decision is resolved: a text to which both only added at the same place gets
+both additions, and a lock file that both changed stays ours until it is regenerated.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -38,27 +38,27 @@ _Stages = dict[int, Entry]
 
 
 class PathConflict(NamedTuple):
-    """What git says of one path that needs a decision."""
+    """What git reports on one path that needs a decision."""
 
     path: bytes
     says: str
     stages: Mapping[int, Entry]
-    """The file in the base (1), ours (2) and theirs (3), as far as it is there."""
+    """The file in the base (1), ours (2) and theirs (3), where it exists."""
 
 
 class Joined(Struct, frozen=True):
-    """What came of it."""
+    """The result."""
 
     tree: bytes
     marked: bytes
-    """The same, but with markers also where `both` is."""
+    """The same, but with markers also in `both`."""
     conflicts: tuple[PathConflict, ...] = ()
     both: tuple[bytes, ...] = ()
     """Texts that have the additions of both sides."""
 
 
 def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Joined:
-    """The merged tree, which is durable, and what of it needs a decision."""
+    """The merged tree, which is durable, and what in it needs a decision."""
     if base in (ours, theirs) or ours == theirs:
         return Joined(tree := theirs if base == ours else ours, tree)
     aside = _Aside(objects)
@@ -90,16 +90,16 @@ def _explain_error(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) ->
 
 
 class _Aside:
-    """A folder for what git writes while it merges, beside bough's objects: what is wanted of it becomes durable the
-    way that everything of bough's does. It stays while the process lives, since removing files takes longer than a
-    merge; `recover` removes what earlier processes left."""
+    """A folder for what git writes while it merges, outside bough's objects: what is wanted of it becomes durable in
+    the same way as everything else of bough's. It stays while the process lives, since removing files takes longer than
+    a merge; `recover` removes what earlier processes left."""
 
     def __init__(self, objects: Objects) -> None:
         self.folder = objects.aside
         os.makedirs(self.folder, exist_ok=True)
 
     def commit(self, tree: bytes, *parents: str) -> str:
-        """A commit for git to merge. The same one each time: its name says which trees are meant."""
+        """A commit for git to merge. The same one each time: its id depends only on the trees."""
         lines = [f"tree {tree.hex()}", *(f"parent {each}" for each in parents), f"author {_WHO}", f"committer {_WHO}"]
         body = ("\n".join(lines) + "\n\nmerge\n").encode()
         whole = b"commit %d\0" % len(body) + body
@@ -118,7 +118,7 @@ class _Aside:
         return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
 
     def read(self, id: bytes) -> tuple[bytes, bytes] | None:
-        """Kind and body of what git wrote here; None: it was there before."""
+        """Kind and body of what git wrote here; None: it existed before."""
         try:
             with open(self._path(id), "rb") as file:
                 head, _, body = zlib.decompress(file.read()).partition(b"\0")
@@ -128,20 +128,20 @@ class _Aside:
 
 
 class _Joining(Struct, eq=False):
-    """What becomes of a merged tree: texts to which both only added have both, lock files are ours."""
+    """The final form of a merged tree: texts to which both only added have both, lock files are ours."""
 
     git: Git
     aside: _Aside
     batch: Batch
     tree: bytes
     labels: tuple[bytes, ...]
-    """What git calls ours and theirs."""
+    """git's names for ours and theirs."""
     put: dict[bytes, Entry | None] = field(default_factory=dict)
-    """What other contents paths get; None: the path goes."""
+    """New contents of paths; None: the path is removed."""
     both: dict[bytes, Entry | None] = field(default_factory=dict)
     """The same where both sides only added."""
     made: dict[bytes, bytes] = field(default_factory=dict)
-    """Folders that were written here, and are not on the disk yet."""
+    """Folders that were written here, and are not on disk yet."""
     adopted: set[bytes] = field(default_factory=set)
 
     def join(self, found: list[PathConflict]) -> Joined:
@@ -153,7 +153,7 @@ class _Joining(Struct, eq=False):
         return Joined(tree, marked, left, tuple(self.both))
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
-        """With the sides called what everybody calls them, also in the name of a file whose own was taken."""
+        """With the usual names of the sides, even in the name of a file whose own was taken."""
         path, says = each.path, each.says
         for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
             says = says.replace(label.decode(), name)
@@ -163,7 +163,7 @@ class _Joining(Struct, eq=False):
         return PathConflict(path, says, each.stages)
 
     def _adopt(self, tree: bytes) -> None:
-        """Have all that is new below a folder kept."""
+        """Keep everything that is new below a folder."""
         found = (b"tree", self.made[tree]) if tree in self.made else self.aside.read(tree)
         if found is None or tree in self.adopted:
             return
@@ -186,7 +186,7 @@ class _Joining(Struct, eq=False):
             return False
         ours, theirs = each.stages.get(2), each.stages.get(3)
         if ours and theirs and ours.id == theirs.id and {ours.mode, theirs.mode} == {*_REGULAR}:
-            self.both[path] = Entry(EXECUTABLE, ours.id)  # Both made the same file, and one knows it for a program.
+            self.both[path] = Entry(EXECUTABLE, ours.id)  # Both created the same file, and one made it executable.
             return True
         text = self._read(entry.id)
         if (clear := name_sides(text, *self.labels)) != text:
@@ -238,7 +238,7 @@ class _Joining(Struct, eq=False):
 
 
 def _parse_conflicts(parts: list[bytes]) -> Iterator[PathConflict]:
-    """What `merge-tree -z` says after the tree: the stages of unmerged paths, an empty part, then messages, each with
+    """What `merge-tree -z` prints after the tree: the stages of unmerged paths, an empty part, then messages, each with
     the number of its paths, these, its kind and its text."""
     stages: dict[bytes, _Stages] = {}
     says: dict[bytes, list[str]] = {}
@@ -260,7 +260,7 @@ def _parse_conflicts(parts: list[bytes]) -> Iterator[PathConflict]:
 
 
 def _is_added_by_both(each: PathConflict) -> bool:
-    """Both made the file."""
+    """Both created the file."""
     return set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
 
 

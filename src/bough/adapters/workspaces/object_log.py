@@ -1,7 +1,7 @@
 """A process's log of new objects: one flush makes any number of them durable.
 
-Promises: what `append` returned from can be read back after the machine was switched off; a torn end is left out. A
-log belongs to the process that holds its lock; when that is gone, whoever gets the lock secures the contents and
+Promises: what `append` returned from can be read back after the machine was switched off; a torn end is left out. A log
+belongs to the process that holds its lock; when that is gone, the next holder of the lock secures the contents and
 removes it.
 """
 
@@ -24,7 +24,7 @@ _HEAD = struct.Struct(">20sII")
 
 
 class Log:
-    """The log of this process in a folder, begun with the first object. Any number of threads may append."""
+    """The log of this process in a folder, started with the first object. Any number of threads may append."""
 
     def __init__(self, folder: bytes) -> None:
         self._folder = folder
@@ -62,7 +62,7 @@ class Log:
                 raise
             self._written += len(record)
             end = self._written
-        with self._syncing:  # whoever waits here mostly finds that an earlier one flushed for them too
+        with self._syncing:  # a waiter here mostly finds that an earlier one flushed for it too
             if self._synced < end:
                 self._sync(fd)
 
@@ -73,13 +73,13 @@ class Log:
             disk.flush(fd)
         except OSError:
             with self._writing:
-                self._fd = -1  # what is in it can no longer be relied on to reach the disk
+                self._fd = -1  # what is in it may no longer reach the disk
             raise
         if current:
             self._synced = upto
 
     def _begin(self) -> None:
-        """Locked before anybody can take it for a dead process's."""
+        """Locked before anyone can take it for a dead process's."""
         name = b"%s/%d-%s" % (self._folder, os.getpid(), os.urandom(6).hex().encode())
         self._path = name + b".log"
         fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -91,7 +91,7 @@ class Log:
         self._began = self._written
 
     def replace(self, longest: int, secure: Callable[[bytes], None]) -> None:
-        """Have what is in a log that grew too long made durable otherwise, and continue with a new one."""
+        """Make what is in an overlong log durable in another way, and continue with a new one."""
         with self._syncing, self._writing:
             if self._fd < 0 or self.size <= longest:
                 return
@@ -136,7 +136,7 @@ def find_left_logs(folder: bytes) -> Iterator[LeftLog]:
 
 
 def read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Objects by id, up to the first that is not whole."""
+    """Objects by id, up to the first incomplete one."""
     with open(path, "rb") as log:
         while len(head := log.read(_HEAD.size)) == _HEAD.size:
             id, size, sum = _HEAD.unpack(head)

@@ -7,8 +7,8 @@ program reads, compares and shows what is kept here. Written in process because 
 encoding conversion of a `.gitattributes` can touch them.
 
 Few new objects are appended to a log of this process, which is flushed once, before they are put in place without
-flushing each and its folder: six flushes become one. What the log of a process that is gone holds is packed by the
-next. Many new objects are written as a pack at once.
+flushing each and its folder: six flushes become one. The next process packs what the log of a dead one holds. Many new
+objects are written as a pack at once.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -31,7 +31,7 @@ from bough.core.errors import WorkspaceError
 LOOSE_MOST = 20
 """More new objects than this are written as one pack."""
 _LOGGED = 256 << 10
-"""Bytes up to which an object is logged; a larger one is flushed by itself, not written twice."""
+"""Bytes up to which an object is logged; a larger one is flushed separately, not written twice."""
 _LOG_LONGEST = 8 << 20
 _PENDING_MOST = 32 << 20
 _STREAMED = 4 << 20
@@ -39,7 +39,7 @@ _SAMPLE = 256 << 10
 
 
 class Objects:
-    """The object folder of a repository. `existing` says which of some ids git already finds."""
+    """The object folder of a repository. `existing` returns which of some ids git already finds."""
 
     def __init__(self, repo: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> None:
         self.folder = os.fsencode(repo / "objects")
@@ -49,7 +49,7 @@ class Objects:
         self._logs = os.fsencode(repo / "log")
         self._log = Log(self._logs)
         self.aside = b"%s/tmp_bough_%d_%s" % (self._logs, os.getpid(), os.urandom(6).hex().encode())
-        """A folder for what git writes by itself; `recover` knows it by its prefix."""
+        """A folder for what git itself writes; `recover` knows it by its prefix."""
 
     def path(self, id: bytes) -> bytes:
         name = id.hex().encode()
@@ -60,11 +60,11 @@ class Objects:
         return len(disk.list_entries(self.folder)) == 1 and not disk.list_entries(self.folder + b"/pack")
 
     def part(self) -> bytes:
-        """A new name for something that is being written; `recover` knows it by its prefix."""
+        """A new name for something being written; `recover` knows it by its prefix."""
         return b"%s/pack/tmp_bough_%d_%s" % (self.folder, os.getpid(), os.urandom(6).hex().encode())
 
     def recover(self, older_than: float) -> None:
-        """Secure what processes that are gone had only in their logs, and remove what they left half-written."""
+        """Secure what dead processes had only in their logs, and remove what they left half-written."""
         for log in find_left_logs(self._logs):
             with log:
                 self._pack_log(log.path)
@@ -87,19 +87,19 @@ class Objects:
             disk.remove(self.path(id))
 
     def keep(self, objects: dict[bytes, bytes]) -> None:
-        """Make these (in the form of single files) durable by way of the log."""
+        """Make these (in the form of single files) durable through the log."""
         self._log.append(objects)
         if self._log.size > _LOG_LONGEST:
             self._log.replace(_LOG_LONGEST, self._pack_log)
 
 
 class Batch:
-    """Objects that are made durable together. Ids are known at once; nothing may be told of them before `flush`.
+    """Objects that become durable together. Ids are known at once, but must not be published before `flush`.
 
-    To be used in a `with` block: what was not flushed by its end takes no room on the disk."""
+    Use it in a `with` block: what was not flushed by its end takes no room on the disk."""
 
     def __init__(self, objects: Objects, ask: bool = False) -> None:
-        """`ask` git first which objects it has, also when there are few: for somebody who may have none that is new."""
+        """`ask` git first which objects it has, even when there are few: for callers that may have nothing new."""
         self._objects = objects
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}
@@ -107,7 +107,7 @@ class Batch:
         self._written: list[tuple[bytes, bytes]] = []
         """Parts on disk and their final paths."""
         self._flushed: set[bytes] = set()
-        """Folders that must be flushed too, because no log knows what was written to them."""
+        """Folders that must be flushed too, because no log covers what was written to them."""
         self._added: set[bytes] = set()
 
     def __enter__(self) -> Batch:
@@ -148,7 +148,7 @@ class Batch:
         raise WorkspaceError(f"{os.fsdecode(path)} keeps changing while bough reads it: stop what writes to it first.")
 
     def _stream(self, fd: int, size: int) -> bytes | None:
-        """Store a large file without having it in memory; None when its size changed meanwhile."""
+        """Store a large file without loading it into memory; None when its size changed meanwhile."""
         head = b"blob %d\0" % size
         sha = hashlib.sha1(head, usedforsecurity=False)
         squeeze = zlib.compressobj(1 if _is_worth_squeezing(os.pread(fd, _SAMPLE, 0)) else 0)
@@ -212,7 +212,7 @@ class Batch:
             path = self._objects.path(id)
             if not os.path.exists(path):
                 loose[id] = zlib.compress(b"%s %d\0" % (kind, len(body)) + body, 1)
-            elif len(body) > _LOGGED:  # a smaller one that can be seen there is in somebody's log
+            elif len(body) > _LOGGED:  # a smaller one that is visible there is in a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.keep(logged)
@@ -221,7 +221,7 @@ class Batch:
             self._place(self._objects.path(id), durable=id not in logged)
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
-        """One pack and its index, which is put in place last: it makes the pack seen."""
+        """One pack and its index, which is put in place last: it makes the pack visible."""
         name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
             self._write_part(pieces, durable=True)
@@ -245,12 +245,12 @@ class Batch:
 
 
 def _is_worth_squeezing(sample: bytes) -> bool:
-    """Pictures, archives and weights are not: to try takes longer than all else that is done with them."""
+    """Images, archives and weights are not: trying takes longer than everything else done with them."""
     return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
 
 
 def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
-    """Kind and body of a logged object; None when it is not what its id says: the log may have come from anywhere."""
+    """Kind and body of a logged object; None when it does not match its id: the log may have come from anywhere."""
     try:
         whole = zlib.decompress(squeezed)
     except zlib.error:

@@ -15,8 +15,8 @@ from bough.core.errors import WorkspaceError
 
 
 def find_own_excludes(git: Git, root: Path) -> Path | None:
-    """The file of ignore rules of the repository that the files are in; None when they are in none. An error when git
-    cannot say."""
+    """The file of ignore rules of the repository that contains the files; None when there is none. An error when git
+    cannot tell."""
     status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
     inside, _, name = out.partition(b"\n")
     if status == 0 and inside == b"true":
@@ -42,7 +42,7 @@ def list_tracked(git: Git, root: Path) -> list[bytes]:
 
 
 def list_ignored(git: Git, root: Path) -> list[str]:
-    """What of the person's is ignored, topmost paths; a folder's with a slash. Nothing when git cannot say."""
+    """The person's ignored paths, topmost only; a folder's with a slash. Nothing when git cannot tell."""
     asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     status, out, _ = git.ask(*asked, folder=root)
     return [os.fsdecode(path) for path in _split(out)] if status == 0 else []
@@ -51,7 +51,7 @@ def list_ignored(git: Git, root: Path) -> list[str]:
 def list_embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
     """What a submodule or an embedded repository tracks, as paths from the root.
 
-    When git cannot say, its files are untracked ones: kept unless a rule ignores them.
+    When git cannot tell, its files count as untracked: kept unless a rule ignores them.
     """
     status, out, _ = git.ask("ls-files", "-z", folder=root / os.fsdecode(folder))
     return [join_path(folder, path) for path in _split(out)] if status == 0 else []
@@ -65,7 +65,7 @@ def find_global_excludes(git: Git, root: Path) -> Path:
 
 
 def join_rules(*files: Path | None) -> bytes:
-    """The ignore rules beside those in `.gitignore`: bough's own, and those in the files; later ones are stronger."""
+    """The ignore rules besides those in `.gitignore`: bough's own, and those in the files; later ones are stronger."""
     return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in files if path is not None and path.is_file())])
 
 
@@ -74,11 +74,11 @@ def _split(out: bytes) -> list[bytes]:
 
 
 MANY = 1_000
-"""Empty folders that come along at most."""
+"""Empty folders that are recreated at most."""
 
 
 def save_empty_folders(repository: Path, folders: Sequence[bytes]) -> None:
-    """Remember the person's empty folders: no tree of git's holds them, and programs write into them."""
+    """Remember the person's empty folders: no git tree holds them, and programs write into them."""
     body, place = b"\0".join(folders[:MANY]), repository / "empty"
     if (place.read_bytes() if place.exists() else b"") != body:
         disk.write_whole(place, body, durable=False)

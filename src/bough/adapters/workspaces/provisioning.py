@@ -20,13 +20,13 @@ from bough.ports import Contents, FileChange, Finished, Merged, Mount, Sandbox, 
 
 LIMIT = 20_000_000
 SHOWN = 2_000
-"""Characters of a failed set-up's output that are told."""
+"""Characters of a failed set-up's output that are shown."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
-"""For bash: whether somebody listens there, as the commands of the checkout see it."""
+"""For bash: whether anything listens there, as the commands of the checkout see it."""
 
 
 class ProvisionedWorkspace:
-    """A checkout with its set-up done. All else is the inner one's."""
+    """A checkout with its set-up done. Everything else is the inner one's."""
 
     def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces, scratch: Path | None = None) -> None:
         """`scratch`: other temporary files than the inner one's."""
@@ -106,7 +106,7 @@ class ProvisionedWorkspaces:
             raise
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
-        # Temporary files of its own, since those of the checkout are cleared away before every check.
+        # Its own temporary files, since those of the checkout are cleared before every check.
         beside = ProvisionedWorkspace(workspace, self, _service_folder(workspace) / name)
         port, data = find_free_port(), beside.scratch
         disk.remove(bytes(data))
@@ -135,7 +135,7 @@ class ProvisionedWorkspaces:
             if running.done():
                 said = running.result().output.decode(errors="replace").strip()[-SHOWN:]
                 raise SetupFailed(
-                    f"The service {name} ended before it was ready ({service.run}): {said or 'it said nothing'}"
+                    f"The service {name} ended before it was ready ({service.run}): {said or 'no output'}"
                 )
             tried = await self._command(beside, service.ready or LISTENS, own, service.timeout)
             if tried.exit_status == 0:
@@ -160,7 +160,7 @@ class ProvisionedWorkspaces:
         if done.exit_status != 0:
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
             said = done.output.decode(errors="replace").strip()[-SHOWN:]
-            raise SetupFailed(f"{what} ({command}) {how}: {said or 'it said nothing'}")
+            raise SetupFailed(f"{what} ({command}) {how}: {said or 'no output'}")
 
     async def _command(
         self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float

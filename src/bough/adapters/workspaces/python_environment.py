@@ -1,7 +1,6 @@
-"""The Python environment of a project, as it lies on the disk: in the project, or where its tool keeps it.
+"""The Python environment of a project, as found on disk: in the project, or where its tool keeps it.
 
-Nothing is run: each tool's own rule says where its environments are. An environment is used as it is, whether or not it
-is activated.
+Nothing is run: each tool's own rule says where its environments are. An environment is used as it is, activated or not.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from msgspec import Struct
 from bough.adapters.workspaces.disk import read_plain
 
 IN_PROJECT = (".venv", "venv", "env", ".env")
-"""Names that tools and people give an environment inside a project; one is known by what it holds."""
+"""Names that tools and people give an environment inside a project; it is recognised by its content."""
 _DEEPEST = 2
-"""Folders below the project in which one is looked for, when there is none above."""
+"""Folders below the project that are searched, when there is none above."""
 _PASSED = frozenset({"node_modules", "site-packages", "target", "vendor", "build", "dist"})
 
 
 class Environment(Struct, frozen=True):
     prefix: Path
-    """Its folder, on the disk."""
+    """Its folder on disk."""
     inside: str
-    """The same relative to the project; empty when it lies elsewhere."""
+    """The same relative to the project; empty when it is elsewhere."""
     by: str = ""
-    """The tool that keeps it, or what names it: `Poetry`, `$VIRTUAL_ENV`; empty when it simply lies in the project."""
+    """The tool that keeps it, or what names it: `Poetry`, `$VIRTUAL_ENV`; empty when it is simply in the project."""
 
     @property
     def where(self) -> str:
@@ -51,7 +50,7 @@ class Environment(Struct, frozen=True):
 
 
 def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environment | None:
-    """The environment of whoever stands in a folder of the project at `root`; None when there is none to be seen."""
+    """The environment for a folder of the project at `root`; None when none is found."""
     here = root / folder
     active = _find_active(env)
     if active is not None and active.is_relative_to(root):
@@ -70,7 +69,7 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is an environment that could be used."""
+    """Whether this folder is a usable environment."""
     known = (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
@@ -81,7 +80,7 @@ def _find_in_folder(folder: Path) -> Path | None:
 
 def _list_below(folder: Path) -> Iterator[Path]:
     folders = [(folder, 0)]
-    for place, depth in folders:  # grows while it is walked
+    for place, depth in folders:  # grows during the walk
         try:
             names = sorted(os.listdir(place)) if depth < _DEEPEST else []  # noqa: PTH208
         except OSError:
@@ -97,7 +96,7 @@ def _list_below(folder: Path) -> Iterator[Path]:
 
 
 def _find_active(env: Mapping[str, str]) -> Path | None:
-    """What the person activated; conda's base environment is nobody's in particular."""
+    """What the person activated; conda's base environment does not count."""
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         value = env.get(name, "")
         base = name == "CONDA_PREFIX" and env.get("CONDA_DEFAULT_ENV") == "base"
@@ -111,7 +110,7 @@ _MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
 
 def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
     """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
-    its own are meant, not the person's."""
+    its own take precedence over the person's."""
     places: list[Path] = []
     for site in environment.prefix.glob("lib/python*/site-packages"):
         for file in sorted(site.glob("*.pth")):
@@ -182,7 +181,7 @@ def _find_hatch(project: Path, env: Mapping[str, str], home: Path) -> Path | Non
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
     digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
-    # Its own tests run in `hatch-test*`; what people work in bears the project's name.
+    # Its own tests run in `hatch-test*`; the environment that people work in has the project's name.
     places = [
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
     ]

@@ -1,4 +1,4 @@
-"""Taking runs out of bough's own repository, and the contents that no other run needs."""
+"""Removing runs from bough's own repository, and the contents that no other run needs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 
 _KEPT = "refs/kept/"
-"""For the time of compacting: what journals name is in no branch."""
+"""During compaction: what journals name is in no branch."""
 
 
 def forget(home: Path, name: str) -> None:
-    """Remove checkouts, temporary files, branches and the history of a run. `name`: as folders of it are called."""
+    """Remove checkouts, temporary files, branches and the history of a run. `name`: the name of its folders."""
     repository = home / "repo.git"
     places = [home / "work" / name, home / "scratch" / name]
     places += [repository / "refs" / "bough" / name, repository / "histories" / name]
@@ -22,8 +22,8 @@ def forget(home: Path, name: str) -> None:
 
 
 def compact(git: Git, ids: Collection[str]) -> None:
-    """Remove the objects that nothing leads to: no branch, and none of these ids (some may be no objects). Only while
-    nobody else writes."""
+    """Remove the objects that nothing refers to: no branch, and none of these ids (some may not be objects). Only while
+    no one else writes."""
     asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
     said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""
     there = [line for line in said.decode().splitlines() if not line.endswith("missing")]

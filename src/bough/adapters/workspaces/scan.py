@@ -1,11 +1,11 @@
-"""What files there are below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
+"""Which files are below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
 snapshots of a workspace and restoring one.
 
-Promises: links are kept as links and never followed; folders are entered by handle, so that nobody can swap one for a
+Promises: links are kept as links and never followed; folders are entered by handle, so that none can be swapped for a
 link meanwhile; `.git` (of any repository, at any depth) and bough's own folder are never entered, so the files of
-submodules and embedded repositories are ordinary files; sockets, pipes and devices are passed over. What is tracked is
-kept although an ignore rule names it; the rest is kept unless a rule ignores it, and git itself says so. A file is read
-again only when it may have changed since it was last read.
+submodules and embedded repositories are ordinary files; sockets, pipes and devices are skipped. What is tracked is kept
+although an ignore rule names it; the rest is kept unless git reports that a rule ignores it. A file is read again only
+when it may have changed since it was last read.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -44,21 +44,21 @@ HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
 
 _TICK = 50_000_000
-"""Nanoseconds within which two writes may get the same time stamp from another disk than that of the clock, if it keeps
-them finely …"""
+"""Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's, if its stamps are
+fine …"""
 _COARSE_TICK = 2_100_000_000
-"""… and if it keeps whole seconds."""
+"""… and if they are whole seconds."""
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
-"""Bytes of a path: what is deeper could not be checked out again. The system takes 4,096."""
+"""Bytes of a path: deeper ones could not be checked out again. The system takes 4,096."""
 _NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def is_reserved(name: bytes) -> bool:
-    """`.git`, or what some file system takes for it: never kept, never written."""
+    """`.git`, or what some file system treats as it: never kept, never written."""
     if name[0] < 0x80 and name[0] not in b".gG":
         return False
     text = _IGNORABLE.sub("", name.decode(errors="replace")).casefold()
@@ -66,18 +66,18 @@ def is_reserved(name: bytes) -> bool:
 
 
 class Bounds(Struct, frozen=True):
-    """How much may be new in a folder. What was there at the beginning is not counted, and not read again."""
+    """How much may be new in a folder. What was there at the start does not count, and is not read again."""
 
     file: int = _GB
     """Bytes of one file."""
     all: int = 4 * _GB
-    """Bytes of all that has to be read at once."""
+    """Bytes of everything that has to be read at once."""
     files: int = 200_000
     """New files."""
 
 
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
-"""What a person has is theirs to say; beyond this something is wrong."""
+"""The person decides what they keep; beyond this something is wrong."""
 
 Contents = Callable[[bytes, int], bytes | None]
 """Name of a regular file and handle of its folder → id of its content; None when it is gone."""
@@ -91,7 +91,7 @@ class Item(NamedTuple):
 
 
 class Scanner(Struct):
-    """Looks through one folder, again and again."""
+    """Scans one folder repeatedly."""
 
     top: bytes
     ignores: Callable[[Collection[bytes]], set[bytes]]
@@ -99,18 +99,18 @@ class Scanner(Struct):
     clock: Callable[[], int]
     """The disk's own."""
     own: bool = True
-    """The files are bough's: permissions that hinder are changed. Otherwise they are named in an error."""
+    """The files are bough's: obstructive permissions are changed. Otherwise they are named in an error."""
     shared: Callable[[bytes, bytes], bool] = lambda path, target: False
-    """Whether a link is one that bough made to a folder of the person's."""
+    """Whether bough made this link to a folder of the person's."""
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
     bounds: Bounds = Bounds()
     watch: CheckoutWatch | None = None
-    """Says which folders need not be looked at again."""
+    """Says which folders need not be scanned again."""
 
     def now(self) -> int:
-        """What is stamped earlier than this was written before now: no later write bears the same stamp. bough's own
-        files are on the clock's disk; a person's may be on another, with coarser stamps."""
+        """An earlier stamp than this was written before now: no later write has the same stamp. bough's own files are
+        on the clock's disk; a person's may be on another, with coarser stamps."""
         now = self.clock()
         return now if self.own else now - (_COARSE_TICK if now % 1_000_000_000 == 0 else _TICK)
 
@@ -123,9 +123,9 @@ class Scanner(Struct):
         wanted: FileIndex | None = None,
         exact: bool = False,
     ) -> FileIndex:
-        """Contents go into the batch; without one their ids are only worked out. `settled`: what is ignored can have
-        changed since `before` only by a `.gitignore` in the folder itself. `wanted`: only the contents of its paths
-        matter; of others it is enough that they are there. `exact`: also folders of which the watch says nothing.
+        """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
+        `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
+        matter; for others it is enough that they exist. `exact`: also folders that the watch does not report.
         `Unkeepable` when there is more than may be kept."""
         changed = self.watch.changed() if self.watch is not None else None
         if exact or before is None or not settled:
@@ -135,8 +135,8 @@ class Scanner(Struct):
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Something is done with what the watch told, which it tells but once: when that fails, all has to be looked
-        at again."""
+        """Use what the watch reported, which it reports only once: if that fails, everything has to be scanned
+        again."""
         try:
             yield
         except BaseException:
@@ -185,7 +185,7 @@ class _Look:
         self._now = scanner.now()
         self._wanted = wanted
         self._whole: set[bytes] | None = None
-        """Of the folders that are known, those that have to be looked through nevertheless; None: all."""
+        """The known folders that have to be scanned anyway; None: all."""
         self._read = 0
         """Bytes so far."""
         self._new = 0
@@ -246,11 +246,11 @@ class _Look:
         self._found.settle(path, folder, changed=not same)
 
     def _entries(self, path: bytes, folder: Folder, before: Folder | None) -> list[Item]:
-        """What is there to decide on: files, links and folders but for those that are never kept. A file that is as
-        it was is put into the folder right away."""
+        """What there is to decide on: files, links and folders except those that are never kept. An unchanged file is
+        put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
             depth = path.count(b"/") + 1
-            raise Unkeepable(f"{_shorten(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes).")
+            raise Unkeepable(f"{_shorten(path)} is too deep to keep ({depth:,} folders, {len(path):,} bytes).")
         try:
             handle = self._folders.at(path)
             if self._by.watch is not None:
@@ -273,7 +273,7 @@ class _Look:
         ]
 
     def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
-        """Files of the folder that are kept, if they are still there."""
+        """Files of the folder that are kept, if they still exist."""
         if before is None:
             return {}
         if self._settled:
@@ -290,7 +290,7 @@ class _Look:
     def _handle_known(
         self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]
     ) -> bool:
-        """Deal with an entry whose fate needs no question."""
+        """Handle an entry that needs no question to git."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
             folder.rules = self._read_rules(path)
@@ -328,10 +328,10 @@ class _Look:
             if before is not None and before.stamp == stamp and before.sure:
                 return before
             if info.st_nlink > 1 and self._by.watch is not None and stat.S_ISREG(info.st_mode):
-                self._by.watch.close()  # a write by its other name would not be told of this one
+                self._by.watch.close()  # a write by its other name would not be reported for this one
             path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
-                return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever is in it.
+                return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever its content.
             self._count_new(path, before)
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
@@ -369,7 +369,7 @@ class _Look:
         bounds = self._by.bounds
         if size > bounds.file:
             raise Unkeepable(
-                f"{_shorten(path)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
+                f"{_shorten(path)} is too large to keep ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
             )
         self._read += size
         if self._wanted is None and self._read > bounds.all:
@@ -388,7 +388,7 @@ class _Look:
     def _make_unreadable_error(self, path: bytes) -> WorkspaceError:
         where = os.fsdecode(path) or "the folder"
         return WorkspaceError(
-            f"bough may not read {where} in {os.fsdecode(self._by.top)}: make it readable or let .gitignore name it."
+            f"bough may not read {where} in {os.fsdecode(self._by.top)}: make it readable, or add it to .gitignore."
         )
 
 
@@ -404,8 +404,8 @@ def _has_same_tree(folder: Folder, before: Folder) -> bool:
 
 
 def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
-    """Files, links and folders; sockets, pipes and devices are passed over. What each one is, is said by the folder.
-    A known file that surely is as it was goes into `folder` instead."""
+    """Files, links and folders; sockets, pipes and devices are skipped. The folder itself says what each one is. A
+    known file that is certainly unchanged goes into `folder` instead."""
     items = []
     with os.scandir(handle) as entries:
         for entry in entries:

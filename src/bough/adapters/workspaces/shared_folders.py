@@ -1,9 +1,9 @@
-"""Heavy folders that are ignored (installed packages) are shared with a workspace by a link, not copied.
+"""Heavy ignored folders (installed packages) are shared with a workspace by a link, not copied.
 
-Only for a sandbox that denies writing through the link. A link of this kind is known by where it points, so nothing has
-to be remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool
-writes to on every use (`.tox`, `target`, caches) are shared only where the sandbox lays a layer of the workspace's own
-over them: read-only they would break what works without them.
+Only for a sandbox that denies writing through the link. Such a link is recognised by its target, so nothing has to be
+remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool writes to
+on every use (`.tox`, `target`, caches) are shared only where the sandbox puts the workspace's own layer over them:
+read-only they would break what works without them.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -25,19 +25,19 @@ NAMES = frozenset(
     b"venv".split()
 )
 BUILT = frozenset(b".tox .nox target".split())
-"""Only where what commands write goes to a layer of their own."""
+"""Only where commands write to a layer of their own."""
 _DEEPEST = 2
-"""Folders below the top in which one is looked for: `packages/web/node_modules`."""
+"""Folders below the top that are searched: `packages/web/node_modules`."""
 
 
 def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
-    """Paths of real folders with such a name. `layered`: the sandbox can lay a layer over them."""
+    """Paths of real folders with such a name. `layered`: the sandbox can put a layer over them."""
     names = NAMES | BUILT if layered else NAMES
     folders: list[tuple[bytes, int]] = [(b"", 0)]
-    for folder, depth in folders:  # grows while it is walked
+    for folder, depth in folders:  # grows during the walk
         try:
             entries = disk.list_entries(join_path(top, folder) if folder else top)
-        except OSError:  # not readable: then it has nothing that could be shared
+        except OSError:  # not readable: then it has nothing to share
             continue
         for entry in entries:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
@@ -50,12 +50,12 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
 
 
 def _is_kept_current(folder: os.DirEntry[bytes]) -> bool:
-    """Cargo rebuilds what a checkout has changed; others may keep using what was made of a file that is gone."""
+    """Cargo rebuilds what a checkout has changed; others may keep using what was built from a file that is gone."""
     return folder.name != b"target" or os.path.lexists(join_path(folder.path, b".rustc_info.json"))
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
-    """Whether the link at `path` of a workspace is one of these: it points to the same place of the person's."""
+    """Whether the link at `path` of a workspace is one of these: it points to the same path of the person's."""
     try:
         return os.readlink(link) == join_path(person, path)
     except OSError:
@@ -63,7 +63,7 @@ def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
 
 
 def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
-    """Link these folders of the person's into a workspace where nothing has their place; returns what is shared."""
+    """Link these folders of the person's into a workspace where nothing takes their place; returns what is shared."""
     made = []
     for path in paths:
         link = join_path(top, path)
@@ -81,7 +81,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
 
 
 def unshare(person: bytes, top: bytes) -> None:
-    """Remove such links: the sandbox of this run would let an agent write through them."""
+    """Remove such links: this run's sandbox would let an agent write through them."""
     folders: list[tuple[bytes, int]] = [(b"", 0)]
     for folder, depth in folders:
         place = join_path(top, folder) if folder else top
@@ -96,7 +96,7 @@ def unshare(person: bytes, top: bytes) -> None:
 
 
 def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
-    """The packages of a `node_modules` by name, also those of a scope (`@scope/name`)."""
+    """The packages of a `node_modules` by name, including those of a scope (`@scope/name`)."""
     for entry in disk.list_entries(folder):
         if entry.name.startswith(b"@") and entry.is_dir(follow_symlinks=False):
             for inner in disk.list_entries(entry.path):
@@ -116,13 +116,13 @@ def _leads_out(folder: bytes) -> bool:
 
 
 def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
-    """A relative link out of `node_modules`: `../packages/web`, and one step more from inside a scope."""
+    """A relative link out of `node_modules`: `../packages/web`, and one level more from inside a scope."""
     up = b"../" * (1 + name.count(b"/"))
     return entry.is_symlink() and os.readlink(entry.path).startswith(up)
 
 
 def _spread(source: bytes, target: bytes) -> None:
-    """A folder of the workspace's own with a link for every installed package; those of the project are its own."""
+    """A folder of the workspace's own with a link for every installed package; the project's packages are its own."""
     disk.retry_with_access(partial(os.mkdir, target), os.path.dirname(target))
     for name, entry in _list_packages(source):
         if b"/" in name:
@@ -132,7 +132,7 @@ def _spread(source: bytes, target: bytes) -> None:
 
 
 def is_real_folder(top: bytes, path: bytes) -> bool:
-    """A folder that is reached without going through a link."""
+    """A folder that is reached without passing through a link."""
     while path:
         try:
             if not stat.S_ISDIR(os.lstat(join_path(top, path)).st_mode):

@@ -1,12 +1,12 @@
-"""Checkouts that no task needs any longer, for the next that needs one: to fill a checkout takes longer the more files
-there are, and two tasks of a project have most of them in common.
+"""Checkouts that no task needs any longer, for the next task: filling a checkout takes longer the more files there are,
+and two tasks of a project have most of them in common.
 
     .bough/spare/NAME          a checkout as some task left it
     .bough/spare/NAME.index    what bough itself wrote in it (see index.py)
     .bough/trash/NAME          what waits to be removed
 
-Promises: a checkout has one taker, however many processes ask. Nothing that a task left is in what the next one gets:
-a file stays only when it bears the very stamp that it got when bough wrote it, and no command can set that back.
+Promises: a checkout has one taker, however many processes ask. The next task gets nothing that a task left: a file
+stays only when it has the very stamp that it got when bough wrote it, and no command can restore that.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ class Spares:
         self.trash = Trash(home / "trash")
 
     def take(self, place: Path) -> FileIndex | None:
-        """Move one to a place where nothing is, its index beside it; what bough wrote in it. None: there is none."""
+        """Move one to an unused place, with its index next to it; returns what bough wrote in it. None: there is
+        none."""
         for spare in self._all():
             try:
                 spare.rename(place)
-            except OSError:  # somebody else has taken it
+            except OSError:  # another process has taken it
                 continue
             kept = place.with_name(place.name + ENDING)
             with suppress(FileNotFoundError):
@@ -45,7 +46,7 @@ class Spares:
         return None
 
     def give(self, checkout: Path) -> None:
-        """A checkout whose task is over, and the index beside it."""
+        """A checkout whose task is finished, and the index next to it."""
         kept = checkout.with_name(checkout.name + ENDING)
         if len(self._all()) >= MOST:
             kept.unlink(missing_ok=True)
@@ -53,7 +54,7 @@ class Spares:
             return
         self._folder.mkdir(exist_ok=True)
         spare = self._folder / os.urandom(6).hex()
-        kept.rename(spare.with_name(spare.name + ENDING))  # first: without it the other is worth nothing
+        kept.rename(spare.with_name(spare.name + ENDING))  # first: without it the other is worthless
         checkout.rename(spare)
 
     def clear(self) -> None:
@@ -69,8 +70,8 @@ class Spares:
 
 
 class Trash:
-    """Removing many files takes seconds, in which nobody should have to wait. What is still there when the process ends
-    the next one removes."""
+    """Removing many files takes seconds, which nobody should have to wait for. The next process removes what is left
+    when this one ends."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -78,7 +79,7 @@ class Trash:
         self._at_work = False
 
     def put(self, place: Path) -> None:
-        """A folder of bough's own; what is in it may be an agent's."""
+        """A folder of bough's own; its content may be an agent's."""
         with handles.open_folder(os.fsencode(place.parent), b"") as parent:
             self.put_in(parent, os.fsencode(place.name))
 
@@ -90,7 +91,7 @@ class Trash:
         self.empty()
 
     def empty(self) -> None:
-        """Begin to, if there is anything, and go on beside whatever else is done."""
+        """Start emptying it, if there is anything, in the background."""
         with self._lock:
             if self._at_work or not self.folder.is_dir():
                 return
@@ -100,7 +101,7 @@ class Trash:
     def _empty(self) -> None:
         while True:
             for entry in disk.list_entries(os.fsencode(self.folder)):
-                with suppress(OSError):  # two processes at once: one of them gets it done
+                with suppress(OSError):  # two processes at once: one of them succeeds
                     disk.remove(entry.path)
             with self._lock:
                 if not disk.list_entries(os.fsencode(self.folder)):

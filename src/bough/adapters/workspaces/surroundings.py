@@ -1,4 +1,4 @@
-"""What a checkout gets from the person's own set-up beside the files of its tree: links, copies and variables."""
+"""What a checkout gets from the person's own set-up besides the files of its tree: links, copies and variables."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Surroundings(Struct, frozen=True):
     environment: Environment | None = None
     """The Python environment that commands find first on their PATH."""
     link: tuple[str, ...] = ()
-    """Ignored files and folders of the person's that a checkout shows by a link."""
+    """Ignored files and folders of the person's that a checkout links to."""
     copy: tuple[str, ...] = ()
     """… and those that it gets a copy of, fresh for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
     path: str = os.defpath
-    """The PATH that the environment's programs come before."""
+    """The PATH that follows the environment's programs."""
 
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
         """The variables of commands in the checkout of a task."""
@@ -43,20 +43,20 @@ class Surroundings(Struct, frozen=True):
         return {**found, **self.variables}
 
     def _list_program_folders(self, root: Path) -> list[str]:
-        """Where node's package managers put what a project installed for itself."""
+        """Where node's package managers put a project's own programs."""
         place = root / "node_modules" / ".bin"
         return [str(place)] if place.is_dir() else []
 
 
 def find_free_port() -> int:
-    """One that nobody listens on now."""
+    """One that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """A copy with links as links, and with shared blocks where the disk can: it is put in place whole."""
+    """A copy with links as links, and with shared blocks where the disk supports it; moved into place whole."""
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     disk.remove(os.fsencode(part))
     part.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def copy_tree(source: Path, target: Path) -> None:
     quick = program and subprocess.run(
         [program, "-a", "--reflink=auto", "--", str(source), str(part)], capture_output=True, check=False
     )
-    if not quick or quick.returncode != 0:  # no such program, or none of GNU's
+    if not quick or quick.returncode != 0:  # no such program, or not GNU's
         disk.remove(os.fsencode(part))
         if source.is_dir():
             shutil.copytree(source, part, symlinks=True)

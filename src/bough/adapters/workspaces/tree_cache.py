@@ -1,5 +1,5 @@
-"""The files of trees, and what differs between them. The latest few are remembered: mostly those of the base and of the
-present are asked for, again and again, and what bough has just written it need not ask git for."""
+"""The files of trees, and what differs between them. The latest few are remembered: mostly the base's and the current
+ones are needed, again and again, and git need not be asked for what bough has just written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TreeCache:
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: FileIndex) -> None:
-        """That these are the files of a tree; they no longer change."""
+        """Remember the files of a tree; they no longer change."""
         with self._lock:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found
@@ -43,7 +43,7 @@ class TreeCache:
         return found
 
     def of(self, tree: str) -> Listing:
-        """All of its files, in the order of paths: what takes longer the more there are."""
+        """All of its files, in the order of paths: the cost grows with their number."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
             with calm():

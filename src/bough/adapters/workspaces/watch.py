@@ -1,10 +1,10 @@
-"""Which folders of a checkout may have changed since they were last looked at, as the system reports it (inotify): so
-that looking again costs what changed, not what is there.
+"""Which folders of a checkout may have changed since they were last scanned, as the system reports it (inotify): so
+that scanning again costs what changed, not what is there.
 
-Promises: a folder that is not named did not change, as far as the system says. When it may have left something out
+Promises: a folder that is not named did not change, as far as the system reports. When it may have missed something
 (more happened than it remembers, more folders than it watches), the answer is that nothing is known, and everything is
-looked at. What it never says: a write by way of a hard link in a folder that nobody watches. So nothing that a verdict
-rests on trusts this alone (see docs/design/large-repositories.md).
+scanned. What it never reports: a write through a hard link in an unwatched folder. So nothing that a verdict relies on
+trusts this alone (see docs/design/large-repositories.md).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
 MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
 WORTH = 500
-"""Files from which on it is worth while: fewer are looked at as quickly."""
+"""Number of files from which it is worthwhile: fewer are scanned as quickly."""
 _EVENT = struct.Struct("iIII")
 _MOST = Path("/proc/sys/fs/inotify/max_user_watches")
 
@@ -36,25 +36,25 @@ class ChangedFolders(NamedTuple):
     folders: set[bytes]
     """What is directly in these may differ."""
     whole: set[bytes]
-    """What was known of these, and of what is below them, no longer holds."""
+    """What was known about these, and everything below them, no longer holds."""
 
 
 class CheckoutWatch:
     """Watches the folders of one checkout."""
 
     def __init__(self) -> None:
-        """`OSError` when the system cannot, or has no more to give."""
+        """`OSError` when the system cannot, or has no watches left."""
         self._paths: dict[int, bytes] = {}
         self._handle = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._sure = False
         self._taken = 0
 
     def cover(self, path: bytes, handle: int) -> None:
-        """From now on, that folder too. To be called before it is looked at."""
+        """Watch that folder too from now on. Call this before scanning it."""
         if self._handle < 0:
             return None
         try:
-            # By handle: what has its path by now may be something else.
+            # By handle: its path may by now lead to something else.
             number = _call("inotify_add_watch", self._handle, b"/proc/self/fd/%d" % handle, MASK)
         except OSError:  # no more available
             return self.close()
@@ -66,7 +66,7 @@ class CheckoutWatch:
         return None
 
     def cover_all(self, top: bytes, found: FileIndex) -> None:
-        """All folders of a checkout that was made just now, and that nobody has changed since."""
+        """All folders of a checkout that was just created and has not changed since."""
         folders = handles.Folders(top, own=True)
         try:
             for path in found.folders:
@@ -76,15 +76,15 @@ class CheckoutWatch:
         self.trust()
 
     def trust(self) -> None:
-        """All folders are covered, and were looked at since."""
+        """All folders are covered, and were scanned since."""
         self._sure = self._handle >= 0
 
     def lose(self) -> None:
-        """What was told was not acted upon: from now on nothing is known, until everything was looked at again."""
+        """A report was not acted upon: from now on nothing is known, until everything is scanned again."""
         self._sure = False
 
     def changed(self) -> ChangedFolders | None:
-        """What happened since it was last asked; None: not known. What bough itself did is among it."""
+        """What happened since the last call; None: unknown. It includes what bough itself did."""
         found = ChangedFolders(set(), set())
         while self._handle >= 0:
             try:
@@ -123,19 +123,19 @@ class CheckoutWatch:
             self._handle = -1
 
     def __del__(self) -> None:
-        with suppress(AttributeError):  # it never was
+        with suppress(AttributeError):  # it was never opened
             self.close()
 
 
 class _Share:
-    """At most half of what the system lets a person watch: their editor has need of it too."""
+    """At most half of what the system lets a person watch: their editor needs some too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._taken = 0
 
     def take(self) -> bool:
-        """One more; to be given back in any case. False: it is one too many."""
+        """One more; give it back in any case. False: it is one too many."""
         with self._lock:
             self._taken += 1
             return self._taken <= _most() // 2
@@ -161,7 +161,7 @@ def worth(base: FileIndex) -> bool:
 
 
 def start_watch(base: FileIndex) -> CheckoutWatch | None:
-    """A watch for a checkout of these files; None where it cannot be had or is not worth while."""
+    """A watch for a checkout of these files; None where it is unavailable or not worthwhile."""
     if sys.platform != "linux" or not worth(base):
         return None
     try:

@@ -1,8 +1,8 @@
 """Work that original tests disagree with: who decides, and in which order.
 
-What was allowed in advance never gets here: the verifier knows it. Then a fresh judge, who has to quote the request;
-then the person, where there is one. What nobody allows goes back to the same agent as a result that it can answer; an
-agent that stands by it waits for the person.
+What was allowed in advance never gets here: the verifier knows it. Next comes a fresh judge, who has to quote the
+request; then the person, if there is one. What nobody allows goes back to the same agent as a finding that it can
+answer; an agent that defends its work waits for the person.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 MOST_FINDINGS = 3
-"""How often work goes back to the same agent because of what was found beside a check that passed."""
+"""How often work goes back to the same agent because of a finding despite a passing check."""
 
 
 def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
-    """Tests of the present verdict whose change nobody has allowed yet."""
+    """Tests of the current verdict whose change nobody has allowed yet."""
     if task.acceptance.verdict is None or task.acceptance.verdict.ruling != "needs_approval":
         return ()
     allowed = {(one.test, one.change) for one in task.may_change}
@@ -40,12 +40,12 @@ def decide_approval(task: Task) -> c.Command:
         return c.ReturnFinding()
     tests = ", ".join(dict.fromkeys(one.test for one in list_pending_changes(task)))
     if task.test_changes.denied == task.tree:
-        return c.Conclude(State.FAILED, f"the person does not allow that original tests change: {tests}")
-    return c.Rest("needs_approval", f"original tests disagree with the work, and nobody has allowed that: {tests}")
+        return c.Conclude(State.FAILED, f"the person does not allow changes to original tests: {tests}")
+    return c.Rest("needs_approval", f"the work breaks original tests, and nobody has approved that: {tests}")
 
 
 def may_answer(task: Task) -> bool:
-    """The agent that did the work can still answer, and has not stood by this very work already."""
+    """The agent that did the work can still answer, and has not already defended this work."""
     return (
         task.attempt is not None
         and not task.round.handed_over
@@ -70,7 +70,7 @@ def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict |
 
 
 def collect_request(plan: Plan) -> str:
-    """All that the person asked for, in their own words: what planners made of it is not there."""
+    """All that the person asked for, in their own words, without what planners made of it."""
     return "\n\n".join(_collect_texts(plan.goal))
 
 

@@ -1,4 +1,4 @@
-"""What speaks for each requirement: who covered it, what their check said, and what probes showed."""
+"""The evidence for each requirement: who covered it, what their check said, and what probes showed."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ KINDS = (
     *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
 )
 OWN_CHECK = "your own check failed before the work"
-"""How the reason begins for which work was not examined, because a person's check has proven it."""
+"""The reason starts like this when work was not examined because a person's check has proven it."""
 
 
 class Shown(Struct, frozen=True, omit_defaults=True):
-    """A probe and what came of it."""
+    """A probe and its result."""
 
     name: str
     says: str
     outcome: str
-    """`passed`, `failed`, `broken`, `dropped` (a judge: not asked), `not run`."""
+    """`passed`, `failed`, `broken`, `dropped` (a judge: not asked for), `not run`."""
     path: str = ""
 
 
@@ -47,9 +47,9 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     examined: str = ""
     """By whom, or why not."""
     tests: tuple[str, ...] = ()
-    """That it brought along or changed, by name."""
+    """Tests that it added or changed, by name."""
     alone: bool = False
-    """It covers this requirement and no other."""
+    """It covers only this requirement."""
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
@@ -71,15 +71,15 @@ class _Kept(Struct):
     examined: str = ""
     parent: bool = False
     attempts: bool = False
-    """Its steps are attempts at the same thing."""
+    """Its steps are attempts at the same step."""
     dropped: frozenset[str] = frozenset()
-    """Steps that its later plans left out."""
+    """Steps that its later plans dropped."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
     rows: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
-    """What examiners and reviewers noted and no probe can show."""
+    """What examiners and reviewers noted that no probe can show."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -137,7 +137,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """Without those that a rewind has undone."""
+    """Without those that were rewound."""
     kept: list[e.Record] = []
     for record in records:
         if isinstance(record.event, e.TaskRewound):
@@ -154,8 +154,8 @@ def _is_completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:
 
 
 def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
-    """It is part of the run as it is now: in the plan, the last of its name, the attempt that carried the task; and no
-    merging of somebody else's work."""
+    """It is part of the run as it is now: in the plan, the last of its name, the attempt that succeeded; and not a
+    merge of another task's work."""
     above = parent_path(path)
     if above is None:
         return True
@@ -188,7 +188,7 @@ def _build_row(
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> Standing:
-    """`whole`: the goal is completed, so that what the probes say holds, whichever task has made it so."""
+    """`whole`: the goal is completed, so what the probes say holds, whichever task achieved it."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -201,14 +201,14 @@ def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool)
 
 
 def _is_proven_by_tests(proof: Proof) -> bool:
-    """Tests that the person had failed before and pass now. Where the author has tests too and the task is for several
-    requirements, nobody can say which of them the person's own tests are about."""
+    """The person's tests failed before and pass now. If the author added tests too and the task is for several
+    requirements, it is unknown which of them the person's own tests are about."""
     verdict = proof.verdict
     return verdict is not None and bool(verdict.mended) and (proof.alone or not verdict.changed)
 
 
 def describe_standing(number: int, task: Task) -> str:
-    """In short, while the run is under way: what a reviewer is told of a requirement."""
+    """In short, during the run: what a reviewer is told about a requirement."""
     steps = [step.name for step in task.plan.steps if _covers(step, number, task)]
     passed = [probe for probe in task.examination.probes if number in probe.requirements]
     shown = f"{len(passed)} {'probe passes' if len(passed) == 1 else 'probes pass'}" if passed else "no probe"

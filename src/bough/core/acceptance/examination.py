@@ -1,4 +1,4 @@
-"""What a task with a passing check still needs before it counts as done: to be examined against what was asked."""
+"""What a task with a passing check still needs before it is done: an examination against what was asked."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def decide_examination(task: Task) -> c.Command | None:
 
 
 def is_examinable(task: Task) -> bool:
-    """Agents' work with a check, as a whole or as one step; not what only brings steps together."""
+    """Agents' work with a check, as a whole or as one step; not what only merges steps."""
     step, segment = task.step, task.id.rpartition("/")[2].partition("@")[0]
     merges = segment in (context.MERGE, context.MERGE_BESIDE) and step.name == context.MERGE
     worked = (
@@ -62,22 +62,22 @@ def list_open_contests(task: Task) -> tuple[Probe, ...]:
 
 
 def explain_contest_refusal(task: Task, name: str) -> str:
-    """Why a probe cannot be contested; empty when it can."""
+    """Why a probe cannot be contested; empty if it can."""
     names = [probe.name for probe in list_failing_probes(task)]
     if name not in names:
         known = ", ".join(f"`{each}`" for each in names)
-        return f"There is no failing probe `{name[:100]}`: there are {known}." if names else "No probe fails."
+        return f"There is no failing probe `{name[:100]}`; failing are {known}." if names else "No probe fails."
     ruling = task.examination.rulings.get(name)
     if ruling is not None:
-        return f"It was contested, and the judge ruled that it is asked: “{ruling.quote}”. Make it pass."
+        return f"The judge has already ruled that it is asked for: “{ruling.quote}”. Make it pass."
     return ""
 
 
 def render_failing_probes(task: Task) -> str:
-    """The failing probes, for whoever repairs the work."""
+    """The failing probes, for the agent that repairs the work."""
     parts = []
     for probe in list_failing_probes(task):
         ruling = task.examination.rulings.get(probe.name)
-        ruled = f"\nIt was contested; the judge ruled that it is asked: “{ruling.quote}”." if ruling else ""
+        ruled = f"\nIt was contested; the judge ruled that it is asked for: “{ruling.quote}”." if ruling else ""
         parts.append(render_failing_probe(probe, task.examination.results[probe.name], ruled))
     return "\n\n".join(parts)

@@ -20,11 +20,11 @@ RULE = ToolSpec(
             "reason": {"type": "string", "description": "What decides it, in one or two sentences. Written first."},
             "demanded": {
                 "type": "boolean",
-                "description": "true only when words of the request demand it, and you quote them.",
+                "description": "true only if words of the request demand it, and you quote them.",
             },
             "quote": {
                 "type": "string",
-                "description": "Those words, exactly as they stand in the request. Empty when there are none.",
+                "description": "Those words, exactly as written in the request. Empty if there are none.",
             },
         },
         "required": ["reason", "demanded"],
@@ -35,7 +35,7 @@ RULE = ToolSpec(
 
 
 class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A dispute, decided."""
+    """The decision on a dispute."""
 
     demanded: bool
     """The request demands what was claimed."""
@@ -51,8 +51,8 @@ class _GivenRuling(Struct, frozen=True):
 
 
 def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
-    """The ruling, or what is wrong with it. A claim that is upheld with a quote that the request does not have is
-    sent back: it is not upheld."""
+    """The ruling, or what is wrong with it. A claim upheld with a quote that is not in the request is sent back: it is
+    not upheld."""
     given = parse_answer(answer, RULE, _GivenRuling, {"ruling": "demanded", "why": "reason"})
     if isinstance(given, str):
         return Problems((given,))
@@ -60,6 +60,6 @@ def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
         return Ruling(False, "", given.reason)
     place = find_quote(given.quote, request)
     if place is None:
-        shown = f"`{given.quote[:200]}` does not stand in the request" if given.quote else "There is no quote"
+        shown = f"`{given.quote[:200]}` is not in the request" if given.quote else "There is no quote"
         return Problems((f"{shown}: quote the words that demand it exactly, or rule that it is not demanded.",))
     return Ruling(True, request[place.start : place.end], given.reason)

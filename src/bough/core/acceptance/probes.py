@@ -1,4 +1,4 @@
-"""Probes: small tests that somebody other than the author writes from what was asked, and that bough runs.
+"""Probes: small tests that a model other than the author writes from what was asked, and that bough runs.
 
 A model's opinion never decides; an executed probe does. A probe says which words demand what it asserts, and bough
 looks those words up before it runs it. One that fails goes to a bug hunter, who may contest it; then a judge rules.
@@ -20,11 +20,11 @@ from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 
 MOST = 12
-"""Probes of one examination, where no more things are asked."""
+"""Probes of one examination, unless the goal has more requirements."""
 LONGEST = 8_000
 """Characters of a probe."""
 OUTPUT = 3_000
-"""Characters of what a failing probe printed that are kept."""
+"""Characters kept of a failing probe's output."""
 Outcome = Literal["passed", "failed", "broken"]
 
 
@@ -34,22 +34,22 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     name: str
     """Unique in the run."""
     path: str
-    """Where it stands while it runs, and where it would stand in the project."""
+    """Where it is while it runs, and where it would be in the project."""
     text: str
     says: str
     """What it shows, in a sentence."""
     quote: str = ""
-    """The words that demand it, as they were found in what was asked or documented."""
+    """The words that demand it, as found in what was asked or documented."""
     requirements: tuple[int, ...] = ()
-    """Numbers of the goal's requirements that it is about."""
+    """Numbers of the goal's requirements it is about."""
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What came of running a probe."""
+    """The result of running a probe."""
 
     name: str
     outcome: Outcome
-    """`broken`: it could not be run as a test at all, so it shows nothing."""
+    """`broken`: it did not run as a test at all, so it shows nothing."""
     output: str = ""
     """Of one that did not pass."""
 
@@ -58,25 +58,25 @@ class Form(Struct, frozen=True):
     """How a probe is written in a project: by the framework of its check."""
 
     framework: str
-    """As the examiner is told it."""
+    """As the examiner is told."""
     path: str
     """Where a probe goes; `{name}` is its name."""
     how: str
     """What a probe has to look like."""
     folder: bool = False
-    """The examiner says in which folder it goes (the package that it tests)."""
+    """The examiner chooses the folder it goes into (the package that it tests)."""
 
 
 _PROBE = {
     "type": "object",
     "properties": {
         "says": {"type": "string", "description": "What holds if it passes, in one sentence. Written first."},
-        "requirement": {"type": "integer", "description": "The number of the requirement that it is about."},
+        "requirement": {"type": "integer", "description": "The number of the requirement it is about."},
         "quote": {
             "type": "string",
-            "description": "The words that demand it, three or more, exactly as they stand in what was asked.",
+            "description": "The words that demand it, three or more, exactly as written in what was asked.",
         },
-        "folder": {"type": "string", "description": "Only where the form asks for it: the folder of the package."},
+        "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
         "text": {"type": "string", "description": "The whole file: imports and one test, at most 60 lines."},
     },
     "required": ["says", "quote", "text"],
@@ -106,7 +106,7 @@ PROBE = ToolSpec(
 )
 LOOK = ToolSpec(
     name="look",
-    description="See whole files before you write probes. It costs a question: only where signatures are not enough.",
+    description="See whole files before you write probes. It costs a question: only if signatures are not enough.",
     parameters={
         "type": "object",
         "properties": {"paths": {"type": "array", "items": {"type": "string"}, "description": "At most 4 files."}},
@@ -135,12 +135,12 @@ class _Asked(Struct, frozen=True):
 
 
 class Examination(Struct, frozen=True):
-    """What an examiner's answer comes to."""
+    """An examiner's answer, parsed."""
 
     probes: tuple[Probe, ...]
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Probes that nothing demands, each with why: they are not run."""
+    """Probes that nothing demands, each with why: they do not run."""
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
@@ -149,7 +149,7 @@ def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
 
 
 def list_wanted_files(answer: Answer) -> tuple[str, ...]:
-    """The files that the examiner asks to see; nothing: it has answered."""
+    """The files that the examiner asks to see; empty: it has answered."""
     if not any(call.name == LOOK.name for call in answer.calls):
         return ()
     found = parse_answer(answer, LOOK, _Asked, {"files": "paths", "path": "paths"})
@@ -159,7 +159,7 @@ def list_wanted_files(answer: Answer) -> tuple[str, ...]:
 def read_probes(
     answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str
 ) -> Examination | Problems:
-    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to stand."""
+    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to be."""
     found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
     if isinstance(found, str):
         return Problems((found,))
@@ -182,7 +182,7 @@ def read_probes(
 
 
 def _match_requirement(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """The requirement that a probe is about: the one that its quote stands in, else the one that it says."""
+    """The requirement that a probe is about: the one its quote is in, otherwise the one it names."""
     quoted = [one.number for one in requirements if find_quote(given.quote, one.text)]
     numbers = quoted or [one.number for one in requirements]
     if given.requirement in numbers:
@@ -206,12 +206,12 @@ _TEST = re.compile(
 
 
 def is_test_path(path: str) -> bool:
-    """Whether a file is on the side of the tests."""
+    """Whether a file belongs to the tests."""
     return bool(_TEST.search(path))
 
 
 def count_changed_lines(diff: str) -> int:
-    """Lines that a diff adds or takes away outside of tests."""
+    """Lines that a diff adds or removes outside tests."""
     counted, outside = 0, True
     for line in diff.splitlines():
         if line.startswith("diff --git "):
@@ -226,8 +226,8 @@ def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple
 
 
 def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
-    """A probe that fails, for whoever repairs the work: with its text and what it printed."""
+    """A failing probe with its text and output, for the agent that repairs the work."""
     return (
-        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
+        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat demands it: “{probe.quote}”{ruled}\n\n"
         f"{fence_text(probe.text.rstrip())}\n\nWhat it printed:\n\n{fence_text(result.output)}"
     )

@@ -1,4 +1,4 @@
-"""Where a quote stands in a text. A model that must quote is believed only as far as the quote can be found."""
+"""Where a quote is in a text. A model that must quote is believed only if the quote can be found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 SHORTEST = 8
-"""Letters and digits of a quote that says anything: `the` stands in every text."""
+"""Letters and digits a quote needs to say anything: `the` is in every text."""
 _SAME = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " ", "`": " ", "*": " "})
 _AROUND = " \t\n\"'.,;:…"
 
@@ -20,8 +20,8 @@ class TextSpan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 def find_quote(quote: str, text: str) -> TextSpan | None:
-    """Where the text has these words in this order; None when it does not, or when they are too few to say anything.
-    Case, white space, Markdown emphasis and the shape of quotation marks do not count."""
+    """Where the text has these words in this order; None if it does not, or if they are too few to say anything.
+    Case, white space, Markdown emphasis and the style of quotation marks do not count."""
     words = re.findall(r"\S+", quote.translate(_SAME).strip(_AROUND))
     if sum(letter.isalnum() for letter in "".join(words)) < min(SHORTEST, len(re.findall(r"\w", text)) or 1):
         return None

@@ -1,5 +1,5 @@
-"""What a goal asks, read once into numbered requirements. Each is a stretch of the goal's own text, whole: what a
-person wrote is never said again in other words, and nothing of it gets lost on the way to whoever does it."""
+"""What a goal asks, read once into numbered requirements. Each is a stretch of the goal's own text, in full: what a
+person wrote is never paraphrased, and nothing of it gets lost on the way to the agent that does it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from bough.core.acceptance.quotes import find_quote
 from bough.core.planning.plan import Step
 
 MOST = 60
-"""Requirements of a goal; of a goal that says more, neighbours are taken together."""
+"""Requirements of a goal at most; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
-"""Who read it: the person listed them, a model said where each begins, or the text's own form did."""
+"""Who split it: the person listed them, a model said where each begins, or the text's own form did."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that the goal asks."""
+    """One thing that the goal asks for."""
 
     number: int
     text: str
     start: int = 0
-    """Where it stands in the goal's text, in characters …"""
+    """Where it is in the goal's text, in characters …"""
     end: int = 0
-    """… up to here; 0: it stands beside the text (a criterion)."""
+    """… up to here; 0: it is not in the text (a criterion)."""
     step: str = ""
-    """Of a written plan: the path of the step that has to meet it; empty: whichever says that it covers it."""
+    """In a written plan: the path of the step that has to meet it; empty: the step that says it covers it."""
 
     def __str__(self) -> str:
         return f"{self.number}. {' '.join(self.text.split())}"
@@ -52,8 +52,8 @@ class _Block(Struct, frozen=True):
 
 
 def list_given(goal: Step) -> tuple[Requirement, ...]:
-    """What the person has listed themselves (criteria, a Markdown list), or a goal of one sentence; nothing: somebody
-    has to read it."""
+    """What the person has listed themselves (criteria, a Markdown list), or a goal of one sentence; empty: a model has
+    to read it."""
     if goal.steps or goal.criteria:
         return _list_plan_requirements(goal)
     blocks = list(_split_blocks(goal.instructions))
@@ -64,13 +64,13 @@ def list_given(goal: Step) -> tuple[Requirement, ...]:
 
 
 def split_by_form(goal: Step) -> tuple[Requirement, ...]:
-    """The same without any model, whatever the text: each item of a list, else each sentence."""
+    """The same without a model, for any text: each item of a list, otherwise each sentence."""
     return list_given(goal) or _number_blocks(goal.instructions, list(_split_sentences(goal.instructions)))
 
 
 def split_by_starts(text: str, starts: Sequence[str]) -> tuple[Requirement, ...]:
     """From the first words of each, as a model gives them. A requirement extends to where the next one begins, so that
-    nothing in between gets lost. Words that do not stand in the text are left out."""
+    nothing in between gets lost. Words that are not in the text are left out."""
     sentences = list(_split_sentences(text))
     found: set[int] = set()
     for words in starts:
@@ -82,7 +82,7 @@ def split_by_starts(text: str, starts: Sequence[str]) -> tuple[Requirement, ...]
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
-    """Of a written plan: the goal's criteria; where it has none, those of its steps; else what the goal says."""
+    """For a written plan: the goal's criteria; if it has none, those of its steps; otherwise what the goal says."""
     texts = [("", criterion) for criterion in goal.criteria] or list(_walk_criteria(goal.steps, ()))
     if not texts:
         return _number_blocks(goal.instructions, list(_split_sentences(goal.instructions)))
@@ -114,17 +114,17 @@ def _number_blocks(text: str, blocks: Sequence[_Block]) -> tuple[Requirement, ..
 
 
 def _strip_mark(text: str) -> str:
-    """Without the mark of a list."""
+    """Without the list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
 def _is_request(text: str, block: _Block) -> bool:
-    """A heading, or words that only lead to a list, ask for nothing by themselves."""
+    """A heading, or text that only introduces a list, asks for nothing on its own."""
     return block.kind == "item" or (block.kind == "prose" and not text[block.start : block.end].rstrip().endswith(":"))
 
 
 def _split_sentences(text: str) -> Iterator[_Block]:
-    """The sentences of its prose and the items of its lists. Code belongs to what stands before it."""
+    """The sentences of its prose and the items of its lists. Code belongs to what precedes it."""
     last: _Block | None = None
     for block in _split_blocks(text):
         if block.kind == "heading":
@@ -154,7 +154,7 @@ def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
 
 
 def _split_blocks(text: str) -> Iterator[_Block]:
-    """Paragraphs, items of lists with all that is indented below them, and headings."""
+    """Paragraphs, list items with all that is indented below them, and headings."""
     kind: Literal["prose", "item", ""] = ""
     start = at = end = depth = 0
     fenced = blank = False
@@ -185,8 +185,8 @@ def _split_blocks(text: str) -> Iterator[_Block]:
 def list_covered(
     step: Step, path: str, around: Sequence[Requirement], siblings: Sequence[Step]
 ) -> tuple[Requirement, ...]:
-    """Those that a step has to meet, of those that its parent has. Where no step of the plan says what it covers, all
-    of them are everybody's."""
+    """Which of its parent's requirements a step has to meet. If no step of the plan says what it covers, every step has
+    all of them."""
     if any(one.step for one in around):
         return tuple(one for one in around if not one.step or f"{one.step}/".startswith(f"{path}/"))
     if not any(other.covers for other in siblings):
@@ -195,13 +195,13 @@ def list_covered(
 
 
 def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement]) -> list[str]:
-    """What is wrong with who covers what in a plan, in sentences for the planner. With one requirement there is
-    nothing to say: every step is for that one."""
+    """What is wrong with the coverage of a plan, in sentences for the planner. With one requirement nothing can be
+    wrong: every step is for it."""
     if len(around) < 2:
         return []
     numbers = {one.number for one in around}
     found = [
-        f"Step `{step.name}` covers requirement {number}, which is none: they are "
+        f"Step `{step.name}` covers requirement {number}, which does not exist: the numbers are "
         f"{', '.join(map(str, sorted(numbers)))}."
         for step in steps
         for number in step.covers
@@ -209,8 +209,8 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
     ]
     said = {number for step in steps for number in step.covers}
     found += [
-        f"No step covers requirement {one.number} (`{' '.join(one.text.split())[:120]}`): name it in the `covers` of "
-        "each step that it takes to meet it."
+        f"No step covers requirement {one.number} (`{' '.join(one.text.split())[:120]}`): list it in the `covers` "
+        "of each step that it depends on."
         for one in around
         if one.number not in said
     ]
@@ -218,5 +218,5 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """As planners, engineers and examiners read them: whole."""
+    """As planners, engineers and examiners read them: in full."""
     return "\n".join(f"{one.number}. {one.text}" for one in requirements)

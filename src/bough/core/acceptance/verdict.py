@@ -7,13 +7,13 @@ from typing import Literal
 from msgspec import Struct
 
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
-"""`needs_approval`: the check passes, and original tests disagree with the work. `tampered` stands in old journals."""
+"""`needs_approval`: the check passes, but original tests disagree with the work. `tampered`: only in old journals."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
 
 class Dependent(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A project that needs the one that is worked on, and how it is checked."""
+    """A project that depends on the current one, and its check."""
 
     folder: str
     command: str
@@ -21,7 +21,7 @@ class Dependent(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a task is to be proven, and how that was found."""
+    """How a task is proven, and where that comes from."""
 
     command: str
     why: str
@@ -31,11 +31,11 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     environment: str = ""
     """What it runs in, as a phrase for people: `the environment in .venv`; empty: what is on the PATH."""
     dependents: tuple[Dependent, ...] = ()
-    """Projects beside the one that is checked, which need it: what passed there before has to pass after the work."""
+    """Other projects that depend on this one: what passed there before must pass after the work."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One test and what came of it."""
+    """One test and its outcome."""
 
     id: str
     outcome: CaseOutcome
@@ -46,7 +46,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a test run said, and how it was read. Counts may be known where the single tests are not."""
+    """What a test run said, and how it was read. Counts may be known even if single tests are not."""
 
     how: How
     cases: tuple[Case, ...] = ()
@@ -61,7 +61,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """In old journals: one place where tests, their configuration or the check were found to be weakened."""
+    """In old journals: one place where tests, their configuration or the check were weakened."""
 
     path: str
     line: int
@@ -69,17 +69,17 @@ class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A test as it was before the work, which does not pass on the new code."""
+    """A test as it was before the work, which fails on the new code."""
 
     test: str
     path: str = ""
-    """The file that it is in, where that is known."""
+    """The file it is in, if known."""
     was: str = ""
     """What it expected: the lines that the work changed, as they were."""
     now: str = ""
     """The same lines as they are now; empty: they are gone."""
     said: str = ""
-    """What it says about the new code."""
+    """What it reports about the new code."""
     asked: bool = True
     """False: it no longer runs, because what it uses is gone."""
     own: bool = False
@@ -87,7 +87,7 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
     @property
     def change(self) -> str:
-        """What is to be allowed: what it expects now; where the test itself is as it was, what it says."""
+        """What would be allowed: what it expects now; if the test itself is unchanged, what it reports."""
         return self.now or self.said
 
 
@@ -96,7 +96,7 @@ class AllowedChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     test: str
     change: str
-    """What it expects now: another change of the same test is another question."""
+    """What it expects now: a different change of the same test needs its own approval."""
     by: Literal["judge", "person"]
     why: str
 
@@ -113,8 +113,8 @@ FailureKind = Literal["regression", "pre-existing", "new", "flaky"]
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A test that failed, and what that says: it passed at the base (a regression), it failed there too (pre-existing),
-    it was not there (new), or it passes when it is run again alone (flaky)."""
+    """A failed test, and what that means: it passed at the base (a regression), it failed there too (pre-existing), it
+    did not exist there (new), or it passes when run again alone (flaky)."""
 
     id: str
     kind: FailureKind
@@ -123,7 +123,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What came of running a task's check. Only bough makes one; nothing a model says can."""
+    """The result of running a task's check. Only bough makes one; nothing a model says can."""
 
     ruling: Ruling
     reason: str
@@ -132,16 +132,16 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     found: str = ""
     """Where the command comes from, as a phrase."""
     exit_status: int | None = None
-    """None when there was no command, or it was killed."""
+    """None if there was no command, or it was killed."""
     seconds: float = 0.0
     output: str = ""
     """Head and tail of what the command printed."""
     blob: str = ""
-    """The whole output in the blob store, when it was longer."""
+    """The whole output in the blob store, if it was longer."""
     tree: str = ""
     """The tree of the workspace that the check ran on."""
     how: How = "exit status"
-    """What the counts were read from; `exit status`: nothing is known of single tests."""
+    """What the counts were read from; `exit status`: single tests are unknown."""
     passed: int = 0
     failed: int = 0
     skipped: int = 0
@@ -155,25 +155,25 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
-    """Original tests that do not pass on the new code. In a verdict that passed: those that were allowed not to."""
+    """Original tests that fail on the new code. In a passing verdict: those that were allowed to."""
     mended: tuple[str, ...] = ()
-    """Original tests, as they were before the run, that did not pass then and pass now; the first ones."""
+    """Original tests, as they were before the run, that failed then and pass now; the first ones."""
     added: tuple[str, ...] = ()
-    """Tests that pass and were not there at the base of the task; the first ones."""
+    """Tests that pass and did not exist at the base of the task; the first ones."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
-    """What came of the tests with their expected values made wrong, as a phrase; empty: that was not asked."""
+    """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
 
     @property
     def finding(self) -> bool:
-        """The check passes, and still it proves nothing: that is for whoever did the work to answer, not a bug."""
+        """The check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
         return self.ruling == "needs_approval" or (
             self.ruling == "failed" and self.exit_status == 0 and not self.failed
         )
 
     @property
     def tests(self) -> str:
-        """`12 tests passed, 1 failed`, or nothing when single tests are not known."""
+        """`tests: 12 passed, 1 failed`, or empty if single tests are unknown."""
         if self.how == "exit status":
             return ""
         counts = [f"{self.passed} passed"]

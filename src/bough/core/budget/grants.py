@@ -10,17 +10,17 @@ used yet), and the rest is *free*:
   children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the ledger.
 - When a child is settled its reservation ends and what it really spent is added: the difference is free again.
 - Rounds: the smallest of 30 % of the parent's grant, the fair share, and what is free; at least one while any is free.
-- Where the fair share is less than what something can be finished in, who comes first gets so many: too little for
-  everyone helps no one.
+- Where the fair share is too small to finish anything, the first child gets enough for that: too little for everyone
+  helps no one.
 - The fair share divides what is free among the children that have not started, by complexity, and the parent itself,
-  which counts as one more child of average complexity: it has its own check to pass in the end. Running children have
-  their part already; counting them again would leave the same rounds to nobody.
+  which counts as one more child of average complexity: it has its own check to pass in the end. Running children
+  already have their part; counting them again would leave those rounds unused.
 - Tokens, money and time are ceilings against a runaway rather than a plan of work: a child that runs alone gets all
-  that is free of them; one that may run beside others gets its fair share.
-- A number of rounds that a person wrote down counts instead of share and fair share, up to what is free.
+  that is free of them; one that may run in parallel with others gets its fair share.
+- A number of rounds that a person set replaces share and fair share, up to what is free.
 
 Rounds are exact: a task has one at a time. What a call costs in tokens, money and time is known only after it,
-so a task can overdraw these by its last call; nothing more is granted until that is made up for.
+so a task can overdraw these by its last call; nothing more is granted until that is compensated.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from bough.core.budget.ledger import Limits, Spend, compute_remaining
 N = TypeVar("N", int, float)
 
 ATOMIC_ROUNDS = 40
-"""The ledger of a goal that is one leaf …"""
+"""The rounds of a goal that is one leaf …"""
 TOKENS_PER_ROUND = 150_000
-"""What a run may use of tokens, for each of its rounds, when nobody says so: a ceiling against a runaway. It is three
-quarters of a usual window, where conversations are made smaller."""
+"""Tokens that a run may use per round, unless a person sets it: a ceiling against a runaway. It is three quarters of a
+usual window, where conversations are compacted."""
 LEAF_ROUNDS = 16
 """… and what each further leaf of a plan adds: the soft limit of a task."""
 USEFUL = 6
-"""Rounds in which something can be finished: to look, to change, to try and to say so."""
+"""Rounds in which something can be finished: to look, to change, to test and to report."""
 
 
 def compute_free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
-    """What is neither spent nor reserved for running children: all that the task itself may use meanwhile."""
+    """What is neither spent nor reserved for running children: all that the task itself may use in the meantime."""
     rest = compute_remaining(spend, limits)
     return Limits(
         rounds=max(0, rest.rounds - sum(taken.rounds for taken in reserved)),
@@ -66,13 +66,13 @@ def compute_grant(
     alone: bool = True,
     rounds: int | None = None,
 ) -> Limits:
-    """What a child gets as it starts.
+    """What a child gets when it starts.
 
     `spend` is the parent's, with its settled children's; `reserved` are the grants of its running children. `weight` is
     the child's complexity, `waiting` those of the other children that have not started. `alone`: none of them can start
     while it runs. `rounds` is what a person set.
 
-    Zero rounds: nothing is free. Then a running sibling may still return something; when none runs, all is spent.
+    Zero rounds: nothing is free. Then a running sibling may still return something; if none runs, all is spent.
     """
     rest = compute_free(parent, spend, reserved)
     weights = [max(1, each) for each in (weight, *waiting)]
@@ -95,13 +95,13 @@ def compute_root_rounds(leaves: int, set_by_person: int | None = None) -> int:
 
 
 def set_rounds(limits: Limits, rounds: int) -> Limits:
-    """The same limits with so many rounds. A ceiling of tokens that nobody has set follows them."""
+    """The same limits with `rounds` rounds. A token ceiling that nobody has set follows them."""
     unset = limits.tokens == limits.rounds * TOKENS_PER_ROUND
     return replace(limits, rounds=rounds, tokens=rounds * TOKENS_PER_ROUND if unset else limits.tokens)
 
 
 def add_limits(limits: Limits, added: Limits) -> Limits:
-    """A grant that is raised. What was without a limit stays so."""
+    """A raised grant. What had no limit still has none."""
     return Limits(
         rounds=limits.rounds + added.rounds,
         tokens=_add(limits.tokens, added.tokens),
@@ -130,7 +130,7 @@ def _cap_rounds(rounds: int) -> int:
 
 
 def _subtract_reserved(rest: N | None, taken: Sequence[N | None]) -> N | None:
-    """A child without a limit that its parent has (given when the run was resumed) may use all of it."""
+    """A child without a limit that its parent has (set when the run was resumed) may use all of it."""
     if rest is None:
         return None
     return max(rest * 0, rest - sum(each for each in taken if each is not None)) if None not in taken else rest * 0

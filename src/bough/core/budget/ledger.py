@@ -1,4 +1,4 @@
-"""The hard ledger: what a run has spent and may spend. It is never reset."""
+"""The hard budget: what a run has spent and may spend. It is never reset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bough.core.messages import Usage
 
 
 class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What was used up so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
+    """What was used so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
 
     rounds: int = 0
     tokens_in: int = 0
@@ -21,7 +21,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Time in effects: model calls, tools and checks."""
     check_seconds: float = 0.0
     estimated: int = 0
-    """Calls whose tokens are estimated, because the provider does not count them."""
+    """Calls whose tokens are estimated, because the provider does not report them."""
 
     @property
     def tokens(self) -> int:
@@ -72,7 +72,7 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """Which limit is reached (at `share` of it), as a phrase for people; None while there is room."""
+    """Which limit is reached (at `share` of it), as a phrase for people; None if none is."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
@@ -86,7 +86,7 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
 
 
 def seconds_left(spend: Spend, limits: Limits) -> float | None:
-    """Until the time is up; None: there is no limit."""
+    """Until time runs out; None: no limit."""
     return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
 
 

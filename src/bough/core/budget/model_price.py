@@ -1,4 +1,4 @@
-"""What tokens cost, where a person says so."""
+"""What tokens cost, as set by a person."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Dollars = Annotated[float, Meta(ge=0)]
 
 
 class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """US dollars for a million tokens."""
+    """US dollars per million tokens."""
 
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
-    """Of the prompt, what the provider had in its cache; as the rest of it when it is not set."""
+    """For the part of the prompt that the provider had in its cache; by default the price of the rest."""
 
     def of(self, usage: Usage) -> float:
         cached = min(usage.cache_read, usage.input)

@@ -1,4 +1,4 @@
-"""The public face of changed source files: names, signatures and what is documented, without the bodies."""
+"""The public interface of changed source files: names, signatures and documentation, without bodies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bough.core.planning.prompt_values import keep_ends
 DOC = 1_500
 """Characters of one docstring."""
 NEAR = 12
-"""Lines from a declaration on that are taken for its own."""
+"""Lines from a declaration on that count as its own."""
 _DECLARES = re.compile(
     r"^\s*(export\b|pub\b|public\b|func\b|fn\b|def\b|class\b|struct\b|enum\b|interface\b|trait\b|type\b|impl\b|module\b"
     r"|function\b|async function\b|module\.exports|exports\.|const\b[^=]*=\s*(async\s*)?(\(|function)|static\b|extern\b"
@@ -22,8 +22,8 @@ _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
 def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
-    """Of these files, as much as fits; what is left out is said. Of a file that was there `before`, what was added or
-    changed: whoever examines the work would otherwise read mostly what is not part of it."""
+    """As much of these files as fits, with a list of what is left out. For a file that existed `before`, what was added
+    or changed: an examiner would otherwise read mostly what is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
@@ -42,7 +42,7 @@ def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str
 
 
 def extract_added_lines(text: str, before: str | None) -> str:
-    """Of a document, what was added or changed, with a line around it; the whole of a new one."""
+    """What was added to or changed in a document, with one line of context; a new one in full."""
     if before is None:
         return text
     lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="", n=1)
@@ -60,7 +60,7 @@ def _outline_python(text: str, before: str | None) -> str:
 
 
 def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt]) -> Iterator[str]:
-    """`old`: what was there before; what is still as it was is left out."""
+    """`old`: what existed before; what has not changed is left out."""
     same = {ast.dump(node) for node in old}
     for node in body:
         if ast.dump(node) in same:
@@ -104,8 +104,8 @@ def _is_public(name: str) -> bool:
 
 
 def _outline_other(text: str, before: str | None) -> str:
-    """Lines that declare something, with the comments right above them; of what was there before, those that are new
-    or whose next lines are."""
+    """Lines that declare something, with the comments right above them; in an existing file, only those that are new or
+    whose next lines are."""
     kept: list[str] = []
     comments: list[str] = []
     fresh = _find_new_lines(text, before)
@@ -120,7 +120,7 @@ def _outline_other(text: str, before: str | None) -> str:
 
 
 def _find_new_lines(text: str, before: str | None) -> set[int]:
-    """Numbers of the lines that are not as they were."""
+    """Numbers of the lines that have changed."""
     lines = text.splitlines()
     if before is None:
         return {*range(len(lines))}
@@ -129,8 +129,8 @@ def _find_new_lines(text: str, before: str | None) -> set[int]:
 
 
 def fit_texts(parts: Mapping[str, str], limit: int) -> dict[str, str]:
-    """Texts that together are no longer than so many characters: short ones whole, and of the longest as much as is
-    left for each, with a word on what is missing."""
+    """Texts that together have at most `limit` characters: short ones in full, and of the longest as much as is left
+    for each, with a note about what is missing."""
     fitted: dict[str, str] = {}
     room, left = limit, len(parts)
     for name, text in sorted(parts.items(), key=lambda part: len(part[1])):

@@ -1,4 +1,4 @@
-"""Room in a long conversation: its older part becomes a summary, and what must not be lost stays word for word.
+"""Compacting a long conversation: its older part becomes a summary, and what must not be lost stays word for word.
 
 After a compaction the conversation is the brief as it was, one message with the summary and the pinned facts, and the
 newest exchanges as they were. Until the next one it only grows, so that providers' prompt caches hit.
@@ -41,20 +41,20 @@ NOTHING = "(nothing)"
 LEAST = 300
 """Tokens that a summary gets at least, however small the window is."""
 LARGEST = 8_000
-"""Tokens that a summary never goes beyond, however large the window is: nobody reads more."""
+"""The most tokens of a summary, however large the window is: more is not read."""
 READS = 40
-"""Files (or pages of them) that were read and are remembered, the newest ones."""
+"""Files (or pages of them) that were read and are remembered; the newest."""
 PICTURE = 1_500
 """Tokens of an image, about what providers count for one that fills their frame."""
 USEFUL = 0.8
-"""A compaction helped when what is left is at most this share of what there was."""
+"""A compaction helped if what is left is at most this share of the conversation."""
 
 
 # ── when, where, and whether it helped ──────────────────────────────────────────────────────────────────────────────
 
 
 def is_due(used: int, window: int, rules: CompactionRules) -> bool:
-    """`used`: input tokens of the last round as the provider counted them. A window that is not known is 0."""
+    """`used`: input tokens of the last round as the provider counted them. An unknown window is 0."""
     return 0 < window * rules.at <= used
 
 
@@ -79,11 +79,11 @@ def compute_target(messages: Iterable[Message], rules: CompactionRules) -> int:
 
 
 def find_cut(messages: PersistentList[Message], target: int) -> int:
-    """The index from which messages are kept as they are: at least 1, since the brief stays; 1 when nothing can go.
+    """The index from which messages are kept as they are: at least 1, since the brief stays; 1 if nothing can go.
 
     The newest exchanges that fit into half of the target are kept. The last answer and its results are what the agent
-    is about to act on: they are kept when they are larger too, unless they are more than half of everything. No call
-    is parted from its result.
+    is about to act on: they are kept even if they are larger, unless they are more than half of everything. No call
+    is separated from its result.
     """
     listed = list(messages)
     sizes = [_measure_message(message) for message in listed]
@@ -97,13 +97,13 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
 
 
 def _list_cut_points(messages: Sequence[Message]) -> list[int]:
-    """Where the conversation may be parted; its end too, when no call is waiting there."""
-    # One more message: its place is a seam exactly when nothing is open before it.
+    """Where the conversation may be cut; its end too, if no call is waiting there."""
+    # One more message: its position is a seam exactly if nothing is open before it.
     return find_seams([*messages, Said("")])
 
 
 def compute_room(messages: PersistentList[Message], at: int, target: int) -> int:
-    """Tokens for the summary, with what is pinned in it, of a conversation that is cut there."""
+    """Tokens for the summary, including pinned facts, of a conversation that is cut there."""
     kept = measure_messages((messages[0], *messages.since(at))) if len(messages) else 0
     return min(max(target - kept, LEAST), LARGEST)
 
@@ -129,7 +129,7 @@ def is_breaker_open(useless: int, rules: CompactionRules) -> bool:
 
 
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
-    """What a call took whose provider does not say: the conversation, the tools and the answer, as we measure them."""
+    """The usage of a call whose provider does not report it: conversation, tools and answer, as measured here."""
     shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
     return Usage(used + shown, _measure_message(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
 
@@ -141,7 +141,7 @@ READ = "What was read (sha256 of the text that was shown; of a whole file it is 
 
 def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> str:
     """The facts that no summary may lose, word for word: the task, its criteria and check, the last verdict, dead ends,
-    and hashes of what was read. What the brief says in the same words is not said twice: it stays as it is."""
+    and hashes of what was read. What the brief says in the same words is not repeated."""
     brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
 
     def new(*facts: str) -> list[str]:
@@ -152,14 +152,14 @@ def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> 
         ("What must be true at the end", render_bullets(new(*needed.criteria))),
         ("The check", "\n".join(new(needed.check))),
         ("What the check said last", "\n".join(map(fence_text, new(needed.verdict)))),
-        ("Dead ends: do not walk into these again", render_bullets(new(*needed.dead_ends))),
+        ("Dead ends: do not try these again", render_bullets(new(*needed.dead_ends))),
         (READ, render_bullets(list_reads(messages))),
     )
     return "\n".join(render_heading(head, text) for head, text in told if text)
 
 
 def _normalize_lines(text: str) -> str:
-    """A text as it compares: without the marks of lists and the room around its lines."""
+    """A text for comparison: without list markers and the space around its lines."""
     lines = (line.strip().removeprefix("- ").removeprefix("dead end: ") for line in text.strip().splitlines())
     return "\n".join(line.rstrip() for line in lines)
 
@@ -171,7 +171,7 @@ _REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
 def list_reads(messages: Iterable[Message]) -> list[str]:
-    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. What an earlier compaction knew is kept."""
+    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. Keeps what an earlier compaction recorded."""
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
     for message in messages:
@@ -200,7 +200,7 @@ def _record_read(known: dict[str, str], call: Call, text: str) -> dict[str, str]
 
 
 def _parse_read_output(shown: str) -> tuple[str, str]:
-    """What a `read` showed, as a phrase, and the text itself without line numbers: of a whole file, what it holds."""
+    """What a `read` showed, as a phrase, and the text itself without line numbers: for a whole file, its content."""
     body, _, foot = shown.rpartition("\n")
     whole, page = re.match(_WHOLE, foot), re.match(_PAGE, foot)
     if not whole and not page:
@@ -218,19 +218,19 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
 
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, limit: int) -> dict[str, str]:
-    """What the fast model is asked about one part of what goes (see `pruning.parts`); `limit` is the summary's."""
+    """The question to the fast model about one part of what goes; `limit` is the summary's."""
     return build_material(part, number, of, so_far, max(limit // 2, 100)) | {
         "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none were written down)",
+        "criteria": render_bullets(needed.criteria) or "(none)",
         "check": needed.check.strip() or "(none)",
     }
 
 
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
-    """A model's answer as a summary of exactly the four sections, and below it the pinned facts as they are.
+    """A model's answer as a summary with exactly the four sections, and below it the pinned facts.
 
-    It holds to `limit` tokens; only the pinned facts, which are never shortened, can take it beyond. `changed`: the
-    files that are known to have been changed; those that it does not name are added.
+    It keeps to `limit` tokens; only the pinned facts, which are never shortened, can exceed it. `changed`: files known
+    to have changed; those that it does not name are added.
     """
     found = _parse_sections(answer)
     told = found.get(HEADINGS[2], "")
@@ -242,7 +242,7 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
 
 
 def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int) -> str:
-    """A summary without a model: what was said last, the errors, the changed files, and head and tail of the rest."""
+    """A summary without a model: the last statements, errors, changed files, and the head and tail of the rest."""
     listed = list(messages)
     half = max((limit - estimate_tokens(pinned)) // 2, 0)
     said = [*_list_decisions(listed), *(shorten_middle(text, 80) for text in list_statements(listed, 8))]
@@ -257,7 +257,7 @@ def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int) -> s
 
 
 def _list_decisions(messages: Iterable[Message]) -> list[str]:
-    """What the agent itself found worth keeping."""
+    """What the agent itself noted."""
     calls = [call for message in messages if isinstance(message, Replied) for call in message.calls]
     noted = (parse_arguments(call) for call in calls if call.name == "note")
     return [str(given["text"]) for given in noted if given.get("kind") == "decision" and given.get("text")]
@@ -281,8 +281,8 @@ _PREAMBLE = r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*
 
 
 def _parse_sections(answer: str) -> dict[str, str]:
-    """The four sections of an answer, however it writes their headings. What stands before them is kept as context,
-    unless it only says that a summary follows."""
+    """The four sections of an answer, however it writes their headings. What precedes them is kept as context, unless
+    it only announces a summary."""
     before, *pieces = re.split(_HEAD, contain_markdown(answer))
     found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
     for head, text in zip(pieces[::2], pieces[1::2], strict=True):

@@ -22,20 +22,20 @@ CRUMB = 600
 """Characters of a task's instructions that those below it see; of the goal's …"""
 GOAL_CRUMB = 2_500
 GOAL_FILE = "goal.md"
-"""The whole goal, as a file that agents can read beside their checkout: `$TMPDIR/goal.md`."""
+"""The whole goal, as a file next to the checkout that agents can read: `$TMPDIR/goal.md`."""
 RESULT = 400
-"""Characters of what a finished step says that its siblings see; of one that they need, all of it."""
+"""Characters of a finished step's result that its siblings see; if they need it, they see all of it."""
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
-"""How the reason of a task begins that was ended for its length alone."""
+"""The reason starts like this for a task that ended only because it ran out of rounds."""
 MERGE = "merge"
-"""The last segment of a task that brings a step's work onto a head that has moved on."""
+"""The last segment of a task that merges a step's work onto a head that has moved on."""
 MERGE_BESIDE = "merge-work"
-"""The same where the step has a smaller step of that name."""
+"""The same if the step has a smaller step of that name."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """Fill `{name}` places. Values are put in as they are, never read as templates."""
+    """Fill in `{name}` placeholders. Values are inserted as they are, never read as templates."""
     return template.format_map(values).strip() + "\n"
 
 
@@ -45,12 +45,12 @@ def render_breadcrumb(task: str) -> str:
 
 
 def render_section(heading: str, text: str) -> str:
-    """A part of a brief with its heading, or nothing when there is nothing to say."""
+    """A part of a brief with its heading, or nothing if it is empty."""
     return f"\n## {heading}\n\n{text}\n" if text else ""
 
 
 def render_instructions(instructions: str) -> str:
-    """The repository's own words for agents."""
+    """The repository's own instructions for agents."""
     return render_section("The repository's own instructions for agents", instructions)
 
 
@@ -59,7 +59,7 @@ def render_bullets(lines: Iterable[str]) -> str:
 
 
 def render_place(task: Task) -> str:
-    """Where a task is in the tree, as a part of a heading; nothing for the goal."""
+    """Where a task is in the tree, as a part of a heading; empty for the goal."""
     return "" if task.id == GOAL else f" ({render_breadcrumb(task.id)})"
 
 
@@ -73,13 +73,13 @@ def render_check(step: Step, command: str, before: str = "") -> str:
         return "No check runs for this task; it does not need one."
     if not command:
         return (
-            "None was found. Write a test first that shows what has to be true, where this project keeps its tests "
+            "None found. First write a test that shows what has to be true, where this project keeps its tests "
             "(for Python: tests/test_*.py); then do the work. bough runs the tests when you call `done`."
         )
-    unproven = "If it passes before your work, it says nothing about what is new: add tests that fail without it."
+    unproven = "If it passes before your work, it proves nothing about the work: add tests that fail without it."
     return (
-        f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
-        f"{before or unproven} Those of its tests that passed before have to pass still."
+        f"bough runs this when you call `done`, and only a passing check completes the task:\n\n    {command}\n\n"
+        f"{before or unproven} Its tests that passed before must still pass."
     )
 
 
@@ -88,11 +88,11 @@ def render_notes(kept: tuple[Note, ...]) -> str:
 
 
 def render_disagreements(found: Iterable[Disagreement]) -> str:
-    """Original tests that do not pass on the new code, each with what it expected, for agents, judges and people."""
+    """Original tests that fail on the new code, each with what it expected, for agents, judges and people."""
     shown: set[tuple[str, str]] = set()
     texts = []
     for one in found:
-        # Tests of a file that cannot be told apart share one difference: nobody reads it fifty times.
+        # Tests of a file that cannot be told apart share one difference: show it once.
         texts.append(_render_disagreement(one, again=(one.was, one.now) in shown))
         shown.add((one.was, one.now))
     return "\n\n".join(texts)
@@ -101,16 +101,16 @@ def render_disagreements(found: Iterable[Disagreement]) -> str:
 def _render_disagreement(one: Disagreement, again: bool = False) -> str:
     lines = [f"{one.test}{' (written by an earlier step of this run)' if one.own else ''}"]
     lines += [f"  on the new code: {one.said}"] if one.said else []
-    lines += ["  cannot be asked any more, since what it uses is gone"] if not one.asked else []
+    lines += ["  no longer runs: what it uses is gone"] if not one.asked else []
     if again and (one.was or one.now):
-        return "\n".join([*lines, "  the same change of lines as above"])
+        return "\n".join([*lines, "  the same changed lines as above"])
     lines += [f"  - {line}" for line in one.was.splitlines()]
     lines += [f"  + {line}" for line in one.now.splitlines()]
     return "\n".join(lines)
 
 
 def render_failure(verdict: Verdict) -> str:
-    """A verdict as the next agent is told it: original tests that disagree, else the failing tests, else the output."""
+    """A verdict for the next agent: original tests that disagree, otherwise the failing tests or the output."""
     status = "was killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
     head = f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.reason}"
     if verdict.disagreements:
@@ -124,14 +124,14 @@ def render_failure(verdict: Verdict) -> str:
 
 
 def list_known_notes(task: Task) -> tuple[Note, ...]:
-    """Decisions and dead ends, those from around the task first. What its steps noted for themselves is not there."""
+    """Decisions and dead ends, inherited ones first. What its steps noted for themselves is not included."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
     decided = (Note("decision", text) for text in task.inherited.decisions)
     return tuple(dict.fromkeys((*decided, *around, *task.talk.notes)))
 
 
 def list_learned_notes(task: Task) -> tuple[Note, ...]:
-    """The same for whoever plans its steps: with what they ran into."""
+    """The same for the planner of its steps: with what they ran into."""
     return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.children.learned))))
 
 
@@ -141,30 +141,30 @@ def list_decisions(task: Task) -> tuple[str, ...]:
 
 
 def list_lessons(task: Task) -> tuple[str, ...]:
-    """Dead ends as the task's steps are told them: with those of their siblings."""
+    """Dead ends for the task's steps: with those of their siblings."""
     return tuple(dict.fromkeys((*list_dead_ends(task), *task.children.learned)))[-task.rules.notes :]
 
 
 def _find_verdict_on_tree(task: Task) -> Verdict | None:
-    """The verdict on what the workspace holds: after a rolled-back repair that is an earlier one."""
+    """The verdict on the current workspace: after a rolled-back repair that is an earlier one."""
     if task.acceptance.best is not None and task.acceptance.best.tree == task.tree:
         return task.acceptance.best
     return task.acceptance.verdict
 
 
 def render_crumb(task: Task) -> str:
-    """A task as those below it see it."""
+    """A task as its steps see it."""
     name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
     said = task.step.instructions.strip()
     shown = shorten_text(said, GOAL_CRUMB if task.id == GOAL else CRUMB)
     if len(shown) >= len(said):
         return f"{name}: {said}"
-    where = f"all of it is in `$TMPDIR/{GOAL_FILE}`" if task.id == GOAL else "what is yours of it is below"
+    where = f"the whole text is in `$TMPDIR/{GOAL_FILE}`" if task.id == GOAL else "your part is below"
     return f"{name}: {shown} [cut here: {where}]"
 
 
 def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
-    """What a finished step made, for its siblings and its parent; without a limit, all of it."""
+    """The result of a finished step, for its siblings and its parent; without a limit, all of it."""
     files = (
         f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
     )
@@ -173,7 +173,7 @@ def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
 
 
 def build_planner_goal(task: Task) -> Step:
-    """The goal as planners read it: with what it follows up on."""
+    """The goal for planners: with what it follows up on."""
     if task.id != GOAL or not task.inherited.above:
         return task.step
     known = render_section("What it follows up on", render_bullets((*task.inherited.above, *task.inherited.results)))
@@ -181,18 +181,18 @@ def build_planner_goal(task: Task) -> Step:
 
 
 def list_dead_ends(task: Task) -> tuple[str, ...]:
-    """What does not work, as far as this task knows: from above it, and from its own agents."""
+    """Dead ends that this task knows: inherited ones, and those of its own agents."""
     own = (note.text for note in task.talk.notes if note.kind == "dead_end")
     return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
 
 
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
-    """How a step ended, as its parent keeps it."""
+    """How a step ended, as its parent records it."""
     shared = step.context == "shared"
     ends = [note.text for note in child.talk.notes if note.kind == "dead_end"]
-    # One that only ran out of rounds was on no wrong way: whoever continues should not be warned of it.
+    # One that only ran out of rounds was not wrong: the next agent should not be warned against it.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
-        ends.append(f"{_render_headline(step)} – that way did not get there: {shorten_text(why, RESULT)}")
+        ends.append(f"{_render_headline(step)} – this approach failed: {shorten_text(why, RESULT)}")
     return ChildSettled(
         child=step.name,
         state=state,
@@ -223,8 +223,8 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 
 
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
-    """How a step ended once its work is on the head: what holds there is what counts. `work`: the task that has it
-    there; `said`: what those say who resolved conflicts."""
+    """How a step ended once its work is on the head: what holds there counts. `work`: the task that merged it; `said`:
+    what the agents that resolved conflicts say."""
     merged = work.origin.merge is not None
     dropped = (
         {name for name, ruling in work.examination.rulings.items() if not ruling.demanded} if merged else set[str]()
@@ -241,7 +241,7 @@ def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | Non
 
 
 def list_passed_probes(task: Task) -> tuple[Probe, ...]:
-    """Those that hold for what a task made: they run once more on the whole."""
+    """The probes that a task's work passed: they run again on the whole."""
     return tuple(
         probe
         for probe in task.examination.probes
@@ -250,13 +250,13 @@ def list_passed_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def build_merge_path(task: Task, times: int) -> str:
-    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
+    """The path of the task that merges a task's work onto the head, for the n-th time."""
     name = MERGE if all(step.name != MERGE for step in task.plan.steps) else MERGE_BESIDE
     return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
 
 
 def is_merge_segment(task: Task, segment: str) -> bool:
-    """Whether it is one of those tasks, and none of its smaller steps."""
+    """Whether it is one of those tasks, and not a smaller step."""
     name = segment.partition("@")[0]
     return name in (MERGE, MERGE_BESIDE) and name not in task.children.begun
 
@@ -268,7 +268,7 @@ def _render_headline(step: Step) -> str:
 
 
 def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
-    """The focused step that brings a step's work onto a head which has moved on."""
+    """The focused step that merges a step's work onto a head that has moved on."""
     return replace(
         step,
         name=MERGE,
@@ -286,7 +286,7 @@ def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) 
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """The text, or its beginning: up to the end of a sentence where one is near, else of a word."""
+    """The text, or its beginning: up to the end of a sentence if one is near, otherwise of a word."""
     text = text.strip()
     if len(text) <= limit:
         return text
@@ -300,29 +300,29 @@ ASKED = "What the goal asks of this step, in its own words"
 
 
 def render_requirements(task: Task) -> str:
-    """The requirements that a task has to meet, whole; nothing where they are said already."""
+    """The requirements that a task has to meet, in full; without those already stated elsewhere."""
     said = " ".join("\n".join((task.step.instructions, *task.step.criteria, *task.inherited.above)).split())
-    # A step that works by itself is told of what it covers by name, and of nothing else around it.
+    # An isolated step sees the requirements that it names, and nothing else around it.
     own = task.step.context != "isolated" or bool(task.step.covers)
     told = [one for one in task.asked if (own or one.step) and " ".join(one.text.split()) not in said]
     return "\n".join(f"{one.number}. {one.text}" for one in told)
 
 
 def build_brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:
-    """Everything a role's brief may mention. `instructions`: the repository's own words for agents; `before`: what the
-    check said before the work."""
+    """Everything a role's brief may mention. `instructions`: the repository's own instructions for agents; `before`:
+    what the check said before the work."""
     return {
         "place": render_place(task),
         "requirements": render_section(ASKED, render_requirements(task)),
         "above": render_section("What it is part of", render_bullets(task.inherited.above))
         + render_section("Conventions that hold for every step", render_bullets(task.inherited.conventions))
         + render_section(
-            "Names and signatures between steps, to be kept exactly", render_bullets(task.inherited.interfaces)
+            "Names and signatures between steps: keep them exactly", render_bullets(task.inherited.interfaces)
         )
         + render_section(
             "What others do at the same time (leave their files alone)", render_bullets(task.inherited.beside)
         ),
-        "results": render_section("What was finished before it", render_bullets(task.inherited.results)),
+        "results": render_section("What was finished before", render_bullets(task.inherited.results)),
         "instructions": task.step.instructions,
         "criteria": render_section("What must be true at the end", render_criteria(task.step)),
         "check": render_section("The check", render_check(task.step, command, before)),

@@ -12,8 +12,8 @@ class PersistentList(Generic[T]):
     """The first `len(trail)` items of an append-only list that later trails share.
 
     `trail.then(x)` is a new trail and costs the same at 400 items as at 10; the old one still sees only its own
-    items. Because the shared list only ever grows, whoever encoded the first n items may keep the bytes: `same_root`
-    says whether two trails share their beginning.
+    items. Because the shared list only ever grows, a caller that encoded the first n items may keep the bytes:
+    `same_root` says whether two trails share their beginning.
     """
 
     __slots__ = ("_items", "_length")
@@ -24,7 +24,7 @@ class PersistentList(Generic[T]):
 
     def then(self, *more: T) -> PersistentList[T]:
         grown: PersistentList[T] = PersistentList.__new__(PersistentList)
-        # Somebody already grew this list past us: branch off with a copy, so that no trail ever sees another's items.
+        # The list has already grown past this trail: branch off with a copy, so that no trail sees another's items.
         grown._items = self._items if len(self._items) == self._length else self._items[: self._length]
         grown._items.extend(more)
         grown._length = self._length + len(more)

@@ -1,8 +1,8 @@
-"""A fresh context for an agent that is stuck: what the task needs of a long conversation, and nothing else.
+"""A fresh context for a stuck agent: what the task needs of a long conversation, and nothing else.
 
-A fast model is shown the whole conversation in parts and extracts what was found out. The facts themselves (the task,
-its criteria and check, dead ends, errors, the changed files as they are) are never left to it: `pruned` puts them in
-word for word. `plain` does the same without a model, for when the call fails.
+A fast model sees the whole conversation in parts and extracts what was found out. The facts themselves (the task, its
+criteria and check, dead ends, errors, the current changed files) are never left to it: `prune_context` inserts them
+word for word. `prune_plainly` does the same without a model, if the call fails.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transi
 LIMIT = 2_000
 """Tokens of a pruned context."""
 FRAME = 250
-"""Of these, what the template around it may take for its own words."""
+"""Of these, what the template around it may use itself."""
 EXTRACT = 300
 """Words that the fast model is asked for at most."""
 ERRORS = 6
-"""Errors that are kept: the newest ones …"""
+"""Errors to keep: the newest …"""
 ERRORS_OF_A_TOOL = 3
-"""… so that a tool that is called wrongly again and again does not push out what the tests said."""
+"""… so that a tool that is repeatedly called wrongly does not displace what the tests said."""
 ERROR = 400
-"""Tokens of an error that are kept."""
+"""Tokens to keep of an error."""
 SAME = 200
-"""A result of so many characters that is the same as an earlier one is shown once."""
+"""A result of at least this many characters that equals an earlier one is shown once."""
 
 
 WHOLE = 10**9
-"""Room without an end."""
+"""Unlimited room."""
 Form = Callable[[int], str]
-"""A text as it is within so many tokens."""
+"""A text fitted to a number of tokens."""
 
 
 class EssentialFacts(Struct, frozen=True):
@@ -60,16 +60,16 @@ class EssentialFacts(Struct, frozen=True):
     instructions: str
     criteria: tuple[str, ...] = ()
     check: str = ""
-    """The command, or the words of the brief about it."""
+    """The command, or what the brief says about it."""
     files: Mapping[str, str] = {}
-    """The edited files and what they hold now."""
+    """The edited files and their current content."""
     errors: tuple[str, ...] = ()
-    """The most recent distinct ones, newest last: see `errors`."""
+    """The most recent distinct ones, newest last: see `list_errors`."""
     dead_ends: tuple[str, ...] = ()
     verdict: str = ""
     """What the check said when it last ran and failed."""
     edits: Mapping[str, tuple[str, ...]] = {}
-    """What was last put into a file: see `edits`. Long files are shown around it."""
+    """What was last written to a file: see `list_edits`. Long files are shown around it."""
     why: str = ""
     """Why the conversation is pruned: the signal's diagnosis."""
 
@@ -78,7 +78,7 @@ class EssentialFacts(Struct, frozen=True):
 
 
 def find_seams(messages: Sequence[Message]) -> list[int]:
-    """Where a conversation may be parted: every index before which no call waits for its result. 0 is one."""
+    """Where a conversation may be cut: every index before which no call waits for its result. 0 is one."""
     waiting: set[str] = set()
     found: list[int] = []
     for at, message in enumerate(messages):
@@ -92,9 +92,9 @@ def find_seams(messages: Sequence[Message]) -> list[int]:
 
 
 def render_transcript(messages: Iterable[Message]) -> list[str]:
-    """Each message as plain text. A long result that came before is not written out again, only named.
+    """Each message as plain text. A long result that came before is not repeated, only named.
 
-    What providers want back unread (`extra`) is no part of what was said.
+    What providers want back unread (`extra`) is not part of what was said.
     """
     seen: dict[str, str] = {}
     return [_render_message(message, seen) for message in messages]
@@ -110,13 +110,13 @@ def _render_message(message: Message, seen: dict[str, str]) -> str:
         case Result(call, text, ok):
             how = "ok" if ok else "failed"
             if len(text) >= SAME and text in seen:
-                return f"[result of {call}: {how}, and the same to the letter as the result of {seen[text]}]\n\n"
+                return f"[result of {call}: {how}, and identical to the result of {seen[text]}]\n\n"
             seen.setdefault(text, call)
             return f"[result of {call}: {how}]\n{text}\n\n"
 
 
 def split_transcript(messages: Iterable[Message], most: int) -> list[str]:
-    """The whole conversation, cut into parts of at most `most` tokens; put together they are the transcript again.
+    """The whole conversation, cut into parts of at most `most` tokens; joined they are the transcript again.
 
     A call and its results stay together, unless they are larger than a part: then they are cut between messages, a
     message between lines, a line anywhere.
@@ -137,7 +137,7 @@ def _split_messages(text: str) -> list[str]:
 
 
 def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
-    """Neighbours put together as long as they fit; a piece that does not fit by itself is cut more finely."""
+    """Neighbours joined as long as they fit; a piece that does not fit on its own is cut more finely."""
     packed: list[str] = []
     open_: list[str] = []
     left = room
@@ -155,12 +155,12 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
 
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
-    """What the fast model is asked about one part; `so_far`: its answer to those before: the last one covers all."""
+    """The question to the fast model about one part; `so_far`: its answer for the earlier ones; the last covers all."""
     return build_material(part, number, of, so_far, EXTRACT) | {
         "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none were written down)",
+        "criteria": render_bullets(needed.criteria) or "(none)",
         "check": needed.check.strip() or "(none)",
-        "why": needed.why or "the work did not move",
+        "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
         "dead_ends": render_bullets(needed.dead_ends) or "(none)",
     }
@@ -169,15 +169,15 @@ def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_f
 def build_material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
     """The values of a template that shows a part of a conversation to a model."""
     so_far = shorten_middle(so_far.strip(), words * 3)
-    # No text can hold a line that is made from all of it, and so none can pretend to end here.
+    # No text can contain a hash of itself, so none can pretend to end here.
     fence = f"===== {hash_text(part + so_far):012x} ====="
-    before = f"What you wrote for the parts before this one:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
+    before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
     return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
 
 
 def is_usable(answer: Answer) -> bool:
-    """Whether a model's answer says anything; when not, the plain way is taken."""
+    """Whether a model's answer says anything; if not, the plain way is used."""
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
@@ -199,14 +199,14 @@ _FAILED = (
     r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
 )
 INTERRUPTED = "Interrupted: "
-"""How the answer to a call that bough cut off begins: that says nothing about the work."""
+"""The result of a call that bough interrupted starts like this: it says nothing about the work."""
 
 
 def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
-    """The distinct errors of a conversation that still stand, newest last, each with the call that it came from.
+    """The distinct unresolved errors of a conversation, newest last, each with the call that it came from.
 
-    A call failed, or a command ended well and printed an error all the same. Two that differ only in what is volatile
-    are one. One is over when the same call, or for a file the same tool, went well later on.
+    A call failed, or a command succeeded but printed an error. Two that differ only in volatile text are one. An error
+    is resolved when the same call, or for a file the same tool, succeeds later.
     """
     calls: dict[str, Call] = {}
     found: dict[int, tuple[int, str, str]] = {}
@@ -227,7 +227,7 @@ def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) 
 
 
 def _hash_target(call: Call) -> int:
-    """What a call was about: another edit of the file takes the place of one that failed."""
+    """What a call was about: another edit of the file replaces one that failed."""
     path = parse_arguments(call).get("path")
     return hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
 
@@ -255,7 +255,7 @@ def label_call(call: Call) -> str:
 
 
 def parse_arguments(call: Call) -> dict[str, Any]:
-    """What a call was given, or nothing when that is not readable."""
+    """The arguments of a call, or nothing if they are not readable."""
     try:
         return msgspec.json.decode(call.arguments, type=dict[str, Any])
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -263,7 +263,7 @@ def parse_arguments(call: Call) -> dict[str, Any]:
 
 
 def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
-    """What was last put into which file by `edit` and `write`; newest file last, newest piece last."""
+    """What `edit` and `write` last wrote to which file; newest file last, newest piece last."""
     calls: dict[str, Call] = {}
     found: dict[str, tuple[str, ...]] = {}
     for message in messages:
@@ -280,7 +280,7 @@ def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[st
 
 
 def list_statements(messages: Iterable[Message], most: int) -> list[str]:
-    """The last things that the agent said, each once, newest last."""
+    """The agent's last statements, each once, newest last."""
     found: dict[str, str] = {}
     for message in messages:
         if isinstance(message, Replied) and message.text.strip():
@@ -291,7 +291,7 @@ def list_statements(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def list_calls(messages: Iterable[Message], most: int) -> list[str]:
-    """The last calls, each once with what last came of it, newest last."""
+    """The last calls, each once with its last result, newest last."""
     calls: dict[str, Call] = {}
     found: dict[str, str] = {}
     for message in messages:
@@ -306,7 +306,7 @@ def list_calls(messages: Iterable[Message], most: int) -> list[str]:
 
 
 def _describe_outcome(result: Result, about_a_file: bool) -> str:
-    """How a call went and, unless it was about a file that can be looked at, the last that it printed."""
+    """How a call went and, unless it was about a file that can be read, its last line of output."""
     how = "ok" if result.ok else "failed"
     printed = [line.strip() for line in clip_text(result.text).splitlines() if line.strip() and line[0] != "("]
     return how if about_a_file or not printed else f"{how}: {shorten_middle(printed[-1], 38)}"
@@ -316,10 +316,10 @@ def _describe_outcome(result: Result, about_a_file: bool) -> str:
 
 
 def prune_context(answer: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
-    """The fresh context: the model's extract, whatever it is, among the facts, which are put in word for word.
+    """The fresh context: the model's extract, whatever it is, among the facts, which are inserted word for word.
 
-    With the template's words around it, it holds to `limit` tokens. The task, its criteria and its check are never
-    shortened: when they take more than half of the limit, the rest still gets half. The dead ends, the last error and
+    Together with the template, it keeps to `limit` tokens. The task, its criteria and its check are never
+    shortened: if they take more than half of the limit, the rest still gets half. The dead ends, the last error and
     the last verdict may be shortened but are never left out.
     """
     head = "What was found out (where it differs, the files are right)"
@@ -351,7 +351,7 @@ def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str
 
 
 def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list[str]:
-    """Each text whole where the room allows it, else in the form that it has in its share of the room."""
+    """Each text in full if it fits, otherwise in the form for its share of the room."""
     whole = [form(WHOLE) for form in forms]
     given = share_room([estimate_tokens(text) + 1 if text else 0 for text in whole], room, weights)
     return [
@@ -367,7 +367,7 @@ def _render_task(needed: EssentialFacts) -> str:
 
 
 def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:
-    """A heading and as much of the text as there is room for."""
+    """A heading and as much of the text as fits."""
     text = text.strip("\n")
     if not text.strip():
         return ""
@@ -377,10 +377,10 @@ def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = 
 
 
 def _render_dead_ends(dead_ends: tuple[str, ...], most: int) -> str:
-    """Each of them, shortened when there are too many, but never less than what tells it from the others."""
+    """Each of them, shortened if there are too many, but always enough to tell them apart."""
     if not dead_ends:
         return ""
-    head = "Dead ends: do not walk into these again"
+    head = "Dead ends: do not try these again"
     room = most - estimate_tokens(render_heading(head, "")) - len(dead_ends) * estimate_tokens("- \n") - 1
     given = share_room([estimate_tokens(text) for text in dead_ends], room)
     return render_heading(
@@ -389,7 +389,7 @@ def _render_dead_ends(dead_ends: tuple[str, ...], most: int) -> str:
 
 
 def _render_files(needed: EssentialFacts, most: int) -> str:
-    """The changed files as they are, those changed last at the end; too long ones around what matters in them."""
+    """The current changed files, the latest at the end; overlong ones around what matters in them."""
     if not needed.files:
         return ""
     order = [*(path for path in needed.files if path not in needed.edits), *needed.edits]
@@ -419,7 +419,7 @@ _PLACE = r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b"
 
 
 def _find_spots(path: str, content: str, needed: EssentialFacts) -> list[int]:
-    """Lines of a file that matter, the most important first: where the last error points, then what was put in last."""
+    """Lines of a file that matter, the most important first: where the last error points, then the last edits."""
     spots: list[int] = []
     for text in (*reversed(needed.errors), needed.verdict):
         places = [int(line) - 1 for named, line in re.findall(_PLACE, clip_text(text)) if _is_same_file(named, path)]
@@ -435,7 +435,7 @@ def _is_same_file(named: str, path: str) -> bool:
 
 
 def _drop_repeated(answer: str, needed: EssentialFacts) -> str:
-    """The answer without lines that only say again what is put in anyway."""
+    """The answer without lines that only repeat what is inserted anyway."""
     facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
     told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
     return "\n".join(line for line in answer.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)

@@ -1,8 +1,8 @@
-"""How a model answers in a structure, with every provider alike.
+"""How a model gives a structured answer, the same for every provider.
 
 The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
-call; when the model answers in text instead, it is the first JSON object in the text that fits. Whatever it is, it is
-untrusted: what comes out is checked and bounded, or it is a sentence that the model can act on. Nothing here raises.
+call; if the model answers in text instead, it is the first JSON object in the text that fits. In any case it is
+untrusted: the result is checked and bounded, or it is a sentence that the model can act on. Nothing here raises.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msgspec import Struct
 from bough.core.messages import Answer, ToolSpec
 
 LONGEST = 200_000
-"""Characters of an answer that are looked at: a plan has a tenth of that."""
+"""Characters of an answer that are examined: a plan has a tenth of that."""
 STARTS = 40
 """Brackets in a text that are tried as the beginning of the answer."""
 
@@ -36,11 +36,11 @@ class Problems(Struct, frozen=True):
 
 
 def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
-    """The answer as `kind`, or what is wrong with it. `aliases`: other words for fields, as models write them."""
+    """The answer as `kind`, or what is wrong with it. `aliases`: other field names that models use."""
     try:
         return _parse_answer(answer, spec, kind, aliases or {})
     except RecursionError:
-        return f"The answer is nested too deeply: call `{spec.name}` with the flat fields that it describes."
+        return f"The answer is nested too deeply: call `{spec.name}` with the flat fields it describes."
 
 
 def _parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str]) -> T | str:
@@ -55,10 +55,10 @@ def _parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mappin
 
 
 def describe_tool(spec: ToolSpec) -> str:
-    """What is asked of a model that is not offered a tool."""
+    """The instructions for a model that is not offered a tool."""
     needed = spec.parameters.get("required", ())
     fields = (
-        f"- `{name}` ({_describe_kind(schema)}{'' if name in needed else ', may be left out'}): "
+        f"- `{name}` ({_describe_kind(schema)}{'' if name in needed else ', optional'}): "
         f"{schema.get('description', '')}"
         for name, schema in spec.parameters["properties"].items()
     )
@@ -78,16 +78,16 @@ def _describe_kind(schema: Schema) -> str:
 
 
 def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
-    """The arguments of the one call. Only one tool was offered, so a call by another name is a slip of the pen."""
+    """The arguments of the one call. Only one tool was offered, so a call by another name is a slip."""
     named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
     if len({call.arguments for call in named}) > 1:
         return f"You called `{spec.name}` {len(named)} times: call it once, with everything in that one call."
     raw = named[0].arguments
     if len(raw) > LONGEST:
-        return f"The answer has {len(raw):,} characters, and {LONGEST:,} is the most: say it shorter."
+        return f"The answer has {len(raw):,} characters; the limit is {LONGEST:,}: shorten it."
     if not raw.strip():
         return _read_text(answer, spec, aliases)
-    if raw.lstrip().startswith('"'):  # The object, written once more as a string.
+    if raw.lstrip().startswith('"'):  # The object, encoded again as a string.
         inner, _ = _decode_value(raw.strip(), 0)
         raw = inner if isinstance(inner, str) else raw
     value = next(_find_objects(raw, spec), None)
@@ -110,7 +110,7 @@ def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> di
         return _explain_cut_off(spec)
     if answer.stop == "refusal":
         return f"You declined to answer. This is ordinary software work: call `{spec.name}` with {_list_fields(spec)}."
-    said = "was empty" if not text.strip() else "was text that nobody reads"
+    said = "was empty" if not text.strip() else "was plain text, which nobody reads"
     return f"The answer {said}: call the tool `{spec.name}` once, with {_list_fields(spec)}."
 
 
@@ -126,7 +126,7 @@ def _list_fields(spec: ToolSpec) -> str:
 
 
 def _find_objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
-    """Every object that stands in a text, whatever is around it, outermost only."""
+    """Every object in a text, whatever is around it, outermost only."""
     at = 0
     for _ in range(STARTS):
         start = _BRACKET.search(text, at)
@@ -145,7 +145,7 @@ _TRAILING = r'(?s)("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])'
 
 
 def _decode_value(text: str, start: int) -> tuple[Any, int]:
-    """The JSON value that begins at a bracket and where to look on; None when there is none."""
+    """The JSON value that begins at a bracket and where to continue; None if there is none."""
     try:
         return _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -153,7 +153,7 @@ def _decode_value(text: str, start: int) -> tuple[Any, int]:
             return None, start + 1
     except ValueError:  # A number with thousands of digits.
         return None, start + 1
-    # A comma before a closing bracket means nothing else anywhere outside of strings: leaving it out is safe.
+    # A comma before a closing bracket outside strings has no other meaning: removing it is safe.
     mended = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
     try:
         value, length = _DECODER.raw_decode(mended)
@@ -179,7 +179,7 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
 
 
 def _wrap_list(value: list[Any], properties: Schema) -> Any:
-    """A bare list of objects is the answer's one list of objects, when it has only one."""
+    """A bare list of objects is the answer's list of objects, if it has only one."""
     lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
     if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
         return {lists[0]: value}
@@ -187,7 +187,7 @@ def _wrap_list(value: list[Any], properties: Schema) -> Any:
 
 
 def _parse_json(text: str) -> Any:
-    """What a string of JSON holds; None when it is none."""
+    """The value of a JSON string; None if it is not JSON."""
     text = text.strip()
     if not text.startswith(("{", "[")):
         return None
@@ -199,8 +199,8 @@ def _parse_json(text: str) -> Any:
 
 
 def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
-    """A value with only what the schema knows in it, and the usual slips put right where that is safe: null for what
-    is left out, a list or object written as a string, one text for a list of texts."""
+    """A value with only what the schema knows, and the usual slips corrected where that is safe: null for an omitted
+    field, a list or object written as a string, one text for a list of texts."""
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("array", "object"):
         parsed = _parse_json(value)
@@ -230,7 +230,7 @@ _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
 
 
 def _clean_text(text: str) -> str:
-    """Without control characters and halves of characters, which no journal can keep."""
+    """Without control characters and lone surrogates, which no journal can keep."""
     return re.sub(_CONTROL, "", text).strip()
 
 
@@ -239,7 +239,7 @@ _PLACE = r" - at `\$\.?(.*)`$"
 
 
 def _describe_error(error: str, spec: ToolSpec) -> str:
-    """msgspec's words as a sentence about the answer."""
+    """msgspec's error as a sentence about the answer."""
     place = re.search(_PLACE, error)
     what, where = (error[: place.start()], place[1]) if place else (error, "")
     if missing := re.match(_MISSING, what):

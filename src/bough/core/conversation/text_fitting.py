@@ -1,4 +1,4 @@
-"""How much room a text takes in a model's context, and how it is made to fit there and to stay in its place."""
+"""How much of a model's context a text takes, and how to make it fit and stay in its place."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import re
 from collections.abc import Iterable, Sequence
 
 BYTES = 3
-"""Bytes of a token. Providers' own counts lie between 3 (code, logs) and 4.5 (English prose): this errs on the safe
-side for both, and counts a Chinese character as one token."""
+"""Bytes per token. Providers' own counts are between 3 (code, logs) and 4.5 (English prose): this errs on the safe side
+for both, and counts a Chinese character as one token."""
 _HEAD = 0.4
-"""The share of the head in a shortened text: the end of an output mostly says how it went."""
+"""The share of the head in a shortened text: the end of an output usually says how it went."""
 _SHORTEST = 40
-"""Tokens below which a line that says what was left out would be most of the text."""
+"""Tokens below which the line about the omission would be most of the text."""
 
 
 def estimate_tokens(text: str) -> int:
-    """An estimate that needs no tokenizer. Of a whole it is never more than the sum of its pieces' estimates."""
+    """An estimate without a tokenizer. For a whole it never exceeds the sum of its pieces' estimates."""
     return -(-count_bytes(text) // BYTES)
 
 
 def count_bytes(text: str) -> int:
-    """Bytes; of pieces that are put together, exactly their sum."""
+    """Bytes; for joined pieces, exactly their sum."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def shorten_middle(text: str, most: int) -> str:
-    """The text in at most `most` tokens: itself, or its head and tail with a line in between that says what is gone."""
+    """The text in at most `most` tokens: itself, or its head and tail with a line in between about the omission."""
     if estimate_tokens(text) <= most:
         return text
     if most < _SHORTEST:
@@ -54,7 +54,7 @@ def take_tail(text: str, most: int) -> str:
 
 
 def _decode(raw: bytes) -> str:
-    """Characters that were cut in half go."""
+    """Without characters that were cut in half."""
     return raw.decode("utf-8", "ignore")
 
 
@@ -64,7 +64,7 @@ def _trim_to_line(head: str) -> str:
 
 
 def share_room(wants: Sequence[int], room: int, weights: Sequence[int] | None = None) -> list[int]:
-    """Room shared out by weight: nobody gets more than they want, and what one does not need the others get."""
+    """Room shared by weight: none gets more than it wants, and the others get what it does not need."""
     weighed = list(weights or [1] * len(wants))
     given = [0] * len(wants)
     hungry = [place for place, want in enumerate(wants) if want > 0]
@@ -82,7 +82,7 @@ def share_room(wants: Sequence[int], room: int, weights: Sequence[int] | None = 
 
 def extract_lines(text: str, most: int, spots: Sequence[int] = ()) -> str:
     """Lines of a text in at most `most` tokens: those around the spots (line numbers from 0, the most important first),
-    then its head and tail. Lines in brackets name what was left out and where it can be seen."""
+    then its head and tail. Lines in brackets say what was left out and how to see it."""
     if estimate_tokens(text) <= most:
         return text
     lines = [_shorten_line(line) for line in text.split("\n")]
@@ -98,7 +98,7 @@ def _shorten_line(line: str) -> str:
 
 
 def _choose_lines(spots: list[int], lines: list[str], most: int) -> list[int]:
-    """The lines nearest to a spot, nearer for spots that come first, as many as there is room for."""
+    """The lines nearest to a spot, nearer for spots that come first, as many as fit."""
     room = (most - 24 * (len(spots) + 1)) * BYTES
     far = {at: min(abs(at - spot) + 5 * rank for rank, spot in enumerate(spots)) for at in range(len(lines))}
     kept: list[int] = []
@@ -133,14 +133,14 @@ def render_bullets(items: Iterable[str]) -> str:
 
 
 def fence_text(text: str) -> str:
-    """The text as a block of code that it cannot end by itself."""
+    """The text as a code block that it cannot close itself."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
 
 
 def estimate_fence(content: str) -> int:
-    """Tokens for the further backticks of a fence around text that has fences itself."""
+    """Tokens for the extra backticks of a fence around text that contains fences."""
     return max((len(run) for run in re.findall(r"`{3,}", content)), default=0)
 
 
@@ -151,7 +151,7 @@ _LONG_FENCE = r"`{4,}"
 
 
 def contain_markdown(text: str) -> str:
-    """Text that stays within its section: its headings are below ours, and code that it opens is closed."""
+    """Text that stays within its section: its headings are demoted, and code blocks that it opens are closed."""
     if wrapped := re.match(_WRAPPED, text):
         text = wrapped[2]
     text = re.sub(_HEADING, "####", re.sub(_LONG_FENCE, "```", text.strip()))

@@ -50,7 +50,7 @@ def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> 
 
 
 def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
-    """New evidence: what was decided without it is asked again."""
+    """New evidence: what was decided without it must be decided again."""
     disputes = task.test_changes.disputes | {event.test: event.evidence}
     return replace(
         task,

@@ -58,7 +58,7 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
     """What a step spent, it has spent: without what it was charged for that step before."""
     children = task.children
     child = children.running[event.child].task if event.child in children.running else event.child
-    # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
+    # A step that was skipped or reused has spent nothing; what an earlier pass of it spent is already counted.
     if event.child not in children.running and event.spend == Spend():
         return task
     before = children.charged.get(child, Spend())
@@ -82,7 +82,7 @@ def _settle_child(children: TaskChildren, event: e.ChildSettled, most: int) -> T
 
 
 def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
-    """With what a step has passed; what it passed in an earlier pass is replaced, what nobody asks is dropped."""
+    """With the probes a step passed; those of an earlier pass are replaced, those not asked for are dropped."""
     if event.state is not State.COMPLETED:
         return task.examination.probes
     gone = {*event.not_asked, *(probe.name for probe in event.probes)}
@@ -98,7 +98,7 @@ def _list_shared_notes(event: e.ChildSettled) -> tuple[Note, ...]:
 
 
 def _is_phase_with_followers(task: Task, name: str) -> bool:
-    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
+    """A phase whose end may change the steps after it. Only the person changes a plan that they wrote."""
     steps = task.plan.steps
     phase = not task.step.steps and any(step.name == name and step.plan_first for step in steps)
     return phase and any(step.name not in task.children.begun for step in steps)

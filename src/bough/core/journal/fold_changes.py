@@ -23,7 +23,7 @@ def charge(task: Task, spend: Spend) -> Task:
 
 
 def clear_trouble(task: Task) -> Task:
-    """The rung that was under way is done, and the trouble with it."""
+    """The current rung is done, and its trouble with it."""
     return replace(
         task,
         ladder=replace(task.ladder, trouble=None, rung=None, soft_rounds=0),

@@ -13,7 +13,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State, check_transition
 
 EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
-"""Helpers that hold the work against what was asked."""
+"""Helpers that compare the work with what was asked."""
 
 
 def _apply_signal_raised(task: Task, event: e.SignalRaised, at: float) -> Task:

@@ -12,7 +12,7 @@ from bough.core.tree.task_state import State
 
 
 def _apply_split_proposed(task: Task, event: e.SplitProposed, at: float) -> Task:
-    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    """An agent that asks for smaller steps does not claim to be done; its last word counts."""
     return replace(
         task,
         plan=replace(task.plan, split=event.steps),
@@ -21,7 +21,7 @@ def _apply_split_proposed(task: Task, event: e.SplitProposed, at: float) -> Task
 
 
 def _apply_planned(task: Task, event: e.Planned, at: float) -> Task:
-    """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
+    """New smaller steps do the task. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
     done = {name for name, child in settled.items() if child.state is State.COMPLETED}
     dropped = set(event.dropped) - done
@@ -51,8 +51,8 @@ def _apply_planned(task: Task, event: e.Planned, at: float) -> Task:
 
 
 def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -> tuple[Step, ...]:
-    """New steps beside those of a plan that says who covers what: they take over what those covered that they stand
-    for; where they stand for none, they are for all of it."""
+    """New steps in a plan that says who covers what: they take over what the steps they replace covered; if they
+    replace none, they cover everything."""
     if any(step.covers for step in steps) or not any(step.covers for step in task.plan.steps):
         return steps
     gone = {number for step in task.plan.steps if step.name in dropped for number in step.covers}
@@ -74,7 +74,7 @@ def _apply_requirements_read(task: Task, event: e.RequirementsRead, at: float) -
 
 
 def _apply_plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
-    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
+    """The wish and the last proposal lead to another one; a no turns the task into one leaf."""
     return replace(task, plan=replace(task.plan, wish=event.wish, leaf=event.says == "no"))
 
 
@@ -84,10 +84,10 @@ def _apply_plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
 
 
 def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
-    """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
+    """If final, the rung failed: the trouble remains, and the next rung applies."""
     if not event.final:
         return replace(task, plan=replace(task.plan, problems=event.problems))
-    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
+    # Without a rung it was the first plan: the work starts as one leaf, and the ladder may still split it.
     leaf = task.plan.leaf or task.ladder.rung is None
     return replace(
         task,

@@ -1,9 +1,9 @@
-"""What taking a run back to an earlier moment means for each of its tasks.
+"""What rewinding a run to an earlier moment means for each of its tasks.
 
-A run is taken back as a whole: every task is as it was when the record of that moment was written, as if the process
-had died right then. A task that had not begun by then has not begun; one that was at work goes on from there; a parent
-that had taken over a child's result by then keeps it, and otherwise takes the new one. Only what was spent stays spent,
-and parents are charged for all that their children used, also for those that will never be begun again.
+A run is rewound as a whole: every task is as it was when the record of that moment was written, as if the process had
+died right then. A task that had not begun by then has not begun; one that was at work resumes from there; a parent that
+had merged a child's result by then keeps it, and otherwise takes the new one. Only what was spent stays spent, and
+parents are charged for all that their children used, even for those that will never begin again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Streams = dict[str, list[e.Record]]
 
 
 def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, e.TaskRewound]]:
-    """What is to be appended to which task. Asked again after a crash in the middle of it: the rest."""
+    """What to append to which task. Called again after a crash halfway through, it returns the rest."""
     assert isinstance(reopened.event, e.RunReopened)
     moment = reopened.event.moment
     streams: Streams = {}
@@ -33,7 +33,7 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
     for path, stream in sorted(streams.items()):
         kept = [record for record in stream if record.seq <= moment]
         if len(kept) == len(stream) or stream[-1].seq > reopened.seq:
-            continue  # Nothing happened to it since, or it was taken back already.
+            continue  # Nothing has happened to it since, or it is already rewound.
         then, now = fold_task(path, kept), fold_task(path, stream)
         mine = {name: total for name, total in spend.get(path, {}).items() if not is_merge_segment(now, name)}
         children = {name: total for name, total in mine.items() if total != now.children.charged.get(name)}
@@ -42,14 +42,14 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
 
 
 def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
-    """What the children of each task have spent, with all below them and with the merging of their work; by segment."""
+    """What the children of each task have spent, with all below them and with merging their work; by segment."""
     below: dict[str, dict[str, Spend]] = {}
     for path in sorted(tasks, key=lambda path: -path.count("/")):
         above, segment = parent_path(path), path.rpartition("/")[2]
         if above is None:
             continue
         charged, mine = tasks[path].children.charged, below.get(path, {})
-        # What merges its work is charged to its parent beside it, not to itself.
+        # Merging its work is charged to its parent, not to the task itself.
         open_ = [
             total if is_merge_segment(tasks[path], name) else total.minus(charged.get(name, Spend()))
             for name, total in mine.items()

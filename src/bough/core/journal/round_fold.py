@@ -17,7 +17,7 @@ from bough.core.tree.task import Attempt, Task
 PERSON = "person"
 """The prompt template that tells an agent what a person says."""
 LESS = 0.9
-"""Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
+"""The share of a conversation refused for its length that is assumed to be the window, if the provider does not say."""
 COMMANDS = 8
 """Test commands whose results are remembered."""
 
@@ -59,7 +59,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
 
 
 def _is_passing(task: Task) -> bool:
-    """The check passes: what is to be repaired, probes have shown."""
+    """The check passes: probes have shown what to repair."""
     return task.acceptance.verdict is not None and task.acceptance.verdict.ruling == "passed"
 
 
@@ -86,14 +86,14 @@ def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 
 def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
-    """After a call that failed: what had come of the answer is paid for."""
+    """After a failed call: the part of the answer that arrived is paid for."""
     if event.usage == Usage():
         return charge(task, Spend(seconds=event.seconds))
     return replace(task, budget=replace(task.budget, spend=task.budget.spend.called(event.usage, None, event.seconds)))
 
 
 def _shrink_window(task: Task, event: e.ModelFailed) -> Task:
-    """Where the refusal does not say how much fits, it is less than there is."""
+    """If the refusal does not say how much fits, assume less than the current size."""
     attempt = get_attempt(task)
     window = event.window or int(attempt.used * LESS)
     return replace(
@@ -125,7 +125,7 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered, at: float) -> Task
 
 
 def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
-    """How full the model's window is: the provider has counted, unless it does not say."""
+    """How full the model's window is: as the provider counts, if it reports that."""
     attempt = get_attempt(task)
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
@@ -181,7 +181,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     settled = not started and not now.waiting
     tree = event.tree or task.tree
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
-    # A process that dies again and again says nothing about the work.
+    # A process that keeps dying says nothing about the work.
     acts = now.acts if event.interrupted else (*now.acts, act)
     picture = Picture(event.image, event.blob) if event.image else None
     task = add_message(task, Result(event.call, event.output, event.ok, picture))
@@ -211,8 +211,8 @@ def _mark_able(task: Task) -> Task:
 
 
 def _note_progress(task: Task, call: Call, passed: int) -> Task:
-    """More tests pass in one of the agent's own test commands than ever before: then it is not time to cut the work
-    into pieces, however long it takes. The number of tests bounds how often that can be so."""
+    """More tests pass in one of the agent's own test commands than ever before: then the work is not split, however
+    long it takes. The number of tests bounds how often that can happen."""
     command = hash_text(call.arguments)
     before = task.progress.passing.get(command)
     most = passed if before is None else max(passed, before)
@@ -226,7 +226,7 @@ def _note_progress(task: Task, call: Call, passed: int) -> Task:
 
 
 def _watch_round(task: Task) -> Task:
-    """The round is over: does the work still move?"""
+    """The round has ended: is the work making progress?"""
     watch, signal = observe_round(task.progress.watch, Turn(task.round.text, task.round.acts), task.rules.stuck)
     return replace(
         task, progress=replace(task.progress, watch=watch, signal=signal), round=replace(task.round, acts=())
@@ -234,7 +234,7 @@ def _watch_round(task: Task) -> Task:
 
 
 def _apply_compacted(task: Task, event: e.Compacted, at: float) -> Task:
-    """What was read before is no longer visible: reading it again is no loop."""
+    """What was read before is no longer visible: reading it again is not a loop."""
     attempt = get_attempt(task)
     # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
     saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)

@@ -37,15 +37,15 @@ class Run(Struct, frozen=True):
     inherited: Inherited = Inherited()
     started_at: float = 0.0
     ended_at: float = 0.0
-    """When it finished or halted; 0 while it is under way."""
+    """When it finished or halted; 0 while it runs."""
     end: e.RunFinished | None = None
     halt: e.RunHalted | None = None
     applied: str = ""
-    """The tree that was brought into the person's files."""
+    """The tree that was applied to the person's files."""
     application: e.Applied | None = None
-    """How that was done, until it is undone."""
+    """How it was applied, until it is undone."""
     endpoints: dict[str, str] = {}
-    """Where each model is asked, by its name; empty in old journals."""
+    """The endpoint of each model, by its name; empty in old journals."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
 
@@ -123,7 +123,7 @@ Move = Start | Finish
 
 
 def next_move(run: Run, goal: Task) -> Move | None:
-    """What the run needs next; None when it is over."""
+    """What the run needs next; None when it is finished."""
     if run.end or run.halt:
         return None
     if goal.halt is not None:

@@ -1,4 +1,4 @@
-"""The steps of a task whose work was taken over, in the order in which it was."""
+"""The steps of a task whose work was merged, in merge order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bough.core.tree.task_state import State
 
 
 def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
-    """From the records of the task's stream. What a rewind took back does not count."""
+    """From the records of the task's stream. What was rewound does not count."""
     found: list[tuple[int, e.ChildSettled]] = []
     for record in records:
         event = record.event

@@ -11,7 +11,7 @@ from bough.core.tree.task_groups import Note
 
 
 def _apply_message_received(task: Task, event: e.MessageReceived, at: float) -> Task:
-    """Later agents find it among the notes; the present one is told."""
+    """Later agents find it among the notes; the current one is told."""
     unheard = (*task.talk.unheard, event.text) if task.attempt is not None else task.talk.unheard
     task = keep_notes(task, (*task.talk.notes, Note("decision", quote_person(event.text))))
     return replace(task, talk=replace(task.talk, heard=event.said, unheard=unheard))
@@ -22,7 +22,7 @@ def _apply_question_asked(task: Task, event: e.QuestionAsked, at: float) -> Task
 
 
 def _apply_person_answered(task: Task, event: e.PersonAnswered, at: float) -> Task:
-    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot continue, the planner."""
+    """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner."""
     task = replace(task, talk=replace(task.talk, question="", heard=max(task.talk.heard, event.said)))
     if not event.text:
         return replace(task, ladder=replace(task.ladder, rung=None))

@@ -22,8 +22,8 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskOrigin
 from bough.core.tree.task_state import State, check_transition
 
-STILL_FAILS = "It was shown to whoever did the work, with what it printed, and the work was not changed to pass it."
-"""What is held against a critic's probe that fails again."""
+STILL_FAILS = "The author of the work saw it and its output, and did not change the work to pass it."
+"""What a judge is told about a critic's probe that fails again."""
 
 
 def evolve_task(task: Task, record: e.Record) -> Task:
@@ -50,7 +50,7 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
 
 
 def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
-    """As it was, but for what it cost: its own spend, and that of all its children until now."""
+    """As it was, except for the cost: its own spend, and that of all its children until now."""
     spend, charged = now.budget.spend, dict(now.children.charged)
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
@@ -67,7 +67,7 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
 
 
 def _undo_asking(task: Task) -> Task:
-    """Before the round that was under way: it has been paid for, so asking again is another one."""
+    """Before the round in progress: it has been paid for, so asking again is another round."""
     attempt = get_attempt(task)
     return replace(
         task,
@@ -79,8 +79,8 @@ def _undo_asking(task: Task) -> Task:
 
 
 def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """The task as it was at each point that it can be taken back to and that still counts: the end of a round of its
-    agents, and where one of its steps had come to its end; first, as it was before any."""
+    """The task as it was at each point that it can be rewound to and that still counts: the end of a round of its
+    agents, and the end of one of its steps; first, as it was before any."""
     task, rounds = Task(task_id), 0
     found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
@@ -157,7 +157,7 @@ def _apply_task_halted(task: Task, event: e.TaskHalted, at: float) -> Task:
 
 def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
     step, rules, judged, ran = task.step, task.rules, task.acceptance.judged, task.outcome.ran
-    if event.check:  # What was said of it by another check no longer counts.
+    if event.check:  # The verdict of another check no longer counts.
         step, judged = replace(step, test_command=event.check), False
     if event.accept_failing is not None:
         rules, judged = replace(rules, accept_failing=event.accept_failing), False
@@ -166,7 +166,7 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
         halt=None,
         step=step,
         rules=rules,
-        # It may be another model now, with a larger window.
+        # It may be a different model now, with a larger window.
         attempt=replace(task.attempt, exceeded="") if task.attempt is not None else None,
         models=replace(task.models, windows={}, transport_failures=0, retry_at=0.0),
         budget=replace(task.budget, limits=event.limits, grows=event.grows),

@@ -1,8 +1,8 @@
-"""When work stops moving: what to do next, as one table. Pure, and all there is to it.
+"""When work is stuck: what to do next, as one pure table.
 
-`escalate` is shown where a task stands and answers with the first rung of `LADDER` that applies. The table is read from
-top to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. A rung that
-was taken and came to nothing (a plan that was refused) leaves the trouble as it was, and the next one down applies.
+`escalate` takes the standing of a task and returns the first rung of `LADDER` that applies. The table is read from top
+to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. A rung that was
+taken and failed (a rejected plan) leaves the trouble as it was, and the next one down applies.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     subtask_rounds: int = 8
     """The same for a subtask."""
     other_protocol_after: int = 2
-    """Unusable answers in a row after which an unknown model is switched to the text protocol."""
+    """Unusable answers in a row after which a model of unknown abilities is switched to the text protocol."""
     attempts: int = 8
-    """Fresh attempts, each from the beginning, that a task gets whose check fails after a repair, when its model is
-    spoken to in text: a small model that is wrong seldom finds out why. 1: none."""
+    """Fresh attempts, each from the beginning, for a task whose check fails after a repair, if its model uses the text
+    protocol: a small model that is wrong rarely finds out why. 1: none."""
     few_actions: int = 3
-    """With fewer actions a stuck subtask was too big to start: it is split. With as many it was honestly tried."""
+    """With fewer actions a stuck subtask was too big to start: it is split. Otherwise it was honestly tried."""
     prunes: int = 1
     """How often a task's context is pruned."""
     approaches: int = 3
@@ -67,7 +67,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
 
 class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Why the ladder is asked."""
+    """Why the ladder is needed."""
 
     cause: Cause
     says: str
@@ -79,16 +79,16 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 class Means(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What there is to escalate with."""
+    """What is available to escalate with."""
 
     stronger: bool = False
     """A stronger model is configured."""
     person: bool = False
-    """Somebody is there to be asked."""
+    """A person can be asked."""
 
 
 class Standing(Struct, frozen=True):
-    """Where a task stands: all that the ladder looks at."""
+    """The standing of a task: all that the ladder looks at."""
 
     trouble: Trouble
     depth: int
@@ -98,34 +98,34 @@ class Standing(Struct, frozen=True):
     taken: dict[Rung, int] = {}
     """How often each rung was taken on this task."""
     working: bool = False
-    """An agent is at work that can be told something."""
+    """An agent is at work and can receive a message."""
     nudged: frozenset[str] = frozenset()
-    """Patterns that were named to that agent."""
+    """Patterns that the agent was told about."""
     actions: int = 0
     """Tool calls that changed the workspace, and checks that changed what fails."""
     rounds_left: int = 0
     parent: bool = False
-    """It has children; all of them are over."""
+    """It has children; all of them have ended."""
     completed: int = 0
-    """Children that came to a good end."""
+    """Children that succeeded."""
     blocked: int = 0
     """Children that did not."""
     changed: bool = False
-    """There is work: files differ from the base."""
+    """Files differ from the base."""
     errors: bool = False
     """The last child to end left a failing check."""
     approaches: int = 0
     """Plans that it has had."""
     in_text: bool = False
-    """The agent acts by blocks in its text."""
+    """The agent acts through blocks in its text."""
     may_change: bool = False
-    """Nothing is known of how well its model calls tools."""
+    """How well its model calls tools is unknown."""
     provable: bool = False
-    """A check has told its work from what is wanted."""
+    """A check has told wrong work from right."""
     attempted: bool = False
     """It is itself one of several attempts."""
     hinted: bool = False
-    """The person was asked, and no plan has been made of the answer yet."""
+    """The person has answered, and no plan has used the answer yet."""
 
     @property
     def goal(self) -> bool:
@@ -149,7 +149,7 @@ class Standing(Struct, frozen=True):
 
     @property
     def shows_size(self) -> bool:
-        """What is wrong says that there is too much to do, not that something does not work."""
+        """The trouble shows that there is too much to do, not that something does not work."""
         return self.trouble.cause == "soft_limit" or self.trouble.pattern in ("no_progress", "paging")
 
     @property
@@ -178,12 +178,12 @@ class Row(NamedTuple):
 LADDER: tuple[Row, ...] = (
     Row(
         "other_protocol",
-        "it is spoken to in text instead",
+        "it gets the text protocol instead",
         lambda s: s.working and s.may_change and not s.in_text and s.trouble.cause == "faults",
     ),
     Row(
         "attempts",
-        "fresh attempts are worth more than a long one, since the check can tell",
+        "a check can judge, so several fresh attempts beat one long one",
         lambda s: (
             s.in_text
             and s.provable
@@ -202,10 +202,10 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "prune",
-        "a fresh look at only what matters may free it",
+        "a fresh start with only what matters may help",
         lambda s: s.working and s.trouble.recommended == "prune" and s.times("prune") < s.rules.prunes,
     ),
-    # What fails the same way again and again does so in smaller steps too: first somebody tries who knows of it.
+    # What keeps failing the same way does so in smaller steps too: first a fresh agent tries that knows the dead end.
     Row(
         "prune",
         "a fresh attempt, with the dead end written down",
@@ -214,7 +214,7 @@ LADDER: tuple[Row, ...] = (
     # Below a task with children the tree is changed by replanning; here a leaf becomes one.
     Row(
         "decompose",
-        "the goal has no siblings to go on with, so it is split",
+        "the goal has no siblings to continue with, so it is split",
         lambda s: s.goal and s.may_split,
     ),
     Row(
@@ -227,7 +227,7 @@ LADDER: tuple[Row, ...] = (
         "smaller steps may get past it",
         lambda s: s.may_split and s.little_done,
     ),
-    Row("zoom_out", "what else there is to do goes on without it", lambda s: not s.parent and not s.goal),
+    Row("zoom_out", "the rest continues without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",
         "a stronger model is configured",
@@ -235,7 +235,7 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "verify",
-        "more is completed than blocked, and it may be done",
+        "more steps are completed than blocked: it may be done",
         lambda s: (
             s.trouble.cause == "children"
             and s.completed > s.blocked
@@ -246,12 +246,12 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "replan",
-        "the person has said how to go on",
+        "the person has said how to continue",
         lambda s: s.parent and s.hinted and s.rounds_left >= s.planning.min_split,
     ),
     Row(
         "replan",
-        "another approach may get there",
+        "another approach may work",
         lambda s: (
             s.parent
             and s.rounds_left >= s.planning.min_split
@@ -259,11 +259,11 @@ LADDER: tuple[Row, ...] = (
             and (s.completed > 0 or not s.goal)
         ),
     ),
-    Row("zoom_out", "its approaches are used up", lambda s: not s.goal),
-    # A soft limit alone says that it takes long, not that it is lost: while the ledger lasts, the agent continues.
+    Row("zoom_out", "it has no approaches left", lambda s: not s.goal),
+    # A soft limit alone says that it takes long, not that it is lost: while the budget lasts, the agent continues.
     Row("nudge", "nothing else is left to do", lambda s: s.working and s.trouble.cause == "soft_limit"),
-    Row("ask", "a person is there", lambda s: s.means.person and s.times("ask") < s.rules.asks),
-    Row("give_up", "every other rung is used up", lambda s: True),
+    Row("ask", "a person is available", lambda s: s.means.person and s.times("ask") < s.rules.asks),
+    Row("give_up", "every other rung is exhausted", lambda s: True),
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
 ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
@@ -271,7 +271,7 @@ ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
 
 
 def escalate(standing: Standing) -> Decision:
-    """The rung that is to be taken now."""
+    """The rung to take now."""
     for row in LADDER:
         if row.applies(standing) and (row.rung in standing.rules.rungs or row.rung in LAST):
             return Decision(row.rung, standing.level, f"{standing.trouble.says} ({row.why})")

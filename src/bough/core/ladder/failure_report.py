@@ -1,5 +1,5 @@
-"""What a person reads when a task is given up: what was tried and learned, what is left, and how to continue. Made of
-what the journal holds, never of a model's words about itself."""
+"""What a person reads when a task is given up: what was tried and learned, what is left, and how to continue. Built
+from the journal, never from what a model says about itself."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 WORDS = {
-    "other_protocol": "the model was spoken to in text",
+    "other_protocol": "the model was switched to the text protocol",
     "attempts": "fresh attempts were made",
-    "nudge": "the agent was told that it does not move",
+    "nudge": "the agent was told that it is stuck",
     "prune": "its context was pruned",
     "decompose": "it was split into smaller steps",
     "zoom_out": "it was set aside",
     "stronger_model": "a stronger model took over",
-    "verify": "it was checked in case it was done",
+    "verify": "it was checked in case it was already done",
     "replan": "another approach was planned",
     "ask": "you were asked",
     "give_up": "it was given up",
 }
-"""Every rung as something that was done."""
+"""Every rung in the past tense."""
 
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
@@ -45,7 +45,7 @@ def render_report(task: Task, why: str, *, asks: bool = False) -> str:
         _render_section("What was learned", list(context.list_lessons(task))),
         _render_section("What is done", [context.render_result(child) for child in done]),
         _render_section("What is left", _list_open_work(task, [step.title or step.instructions for step in open_])),
-        "" if asks else _render_section("How to go on", _list_next_steps(task)),
+        "" if asks else _render_section("How to continue", _list_next_steps(task)),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -62,10 +62,10 @@ def _list_open_work(task: Task, steps: list[str]) -> list[str]:
 def _list_next_steps(task: Task) -> list[str]:
     where = "" if task.id == GOAL else f" {task.id}"
     return [
-        "`bough diff` shows the work so far; it is kept, and `bough apply --partial` brings it into your files",
+        "`bough diff` shows the work so far; it is kept, and `bough apply --partial` applies it",
         f"`bough log{where}` shows what happened, round by round",
-        "`bough rewind` takes the run back to an earlier round, and `bough resume` goes on from there",
-        "a narrower goal, or a check that proves less at once, is often what helps",
+        "`bough rewind` rewinds the run to an earlier round, and `bough resume` continues from there",
+        "a narrower goal, or a check that proves less at once, often helps",
     ]
 
 

@@ -1,4 +1,4 @@
-"""What is said to whoever resolves a conflict: both intents, and every place at which the two disagree."""
+"""The brief for the agent that resolves a conflict: both intents, and every place where they disagree."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 ROOM = 40_000
-"""Characters of hunks that a brief has; what does not fit is named with its lines."""
+"""Characters of hunks in a brief; what does not fit is listed by line."""
 INTENT = 4_000
 """Characters of what a step was for, and of what it says it did."""
 
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
-    """The steps that came onto a task's head since it was at `base`, in order."""
+    """The steps merged into a task's head since it was at `base`, in order."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
     return done[since:]
 
 
 def build_check_step(step: Step) -> Step:
-    """A step as far as it says what its check is."""
+    """The part of a step that defines its check."""
     return Step(
         step.name,
         test_command=step.test_command,
@@ -55,7 +55,7 @@ def describe_intents(task: Task, beside: Iterable[ChildSettled], conflicts: Iter
         else:
             others.append(context.render_result(child))
     if others:
-        texts.append("Besides, in other files:\n\n" + context.render_bullets(others))
+        texts.append("Also, in other files:\n\n" + context.render_bullets(others))
     return "\n\n".join(texts) or "Earlier work of this run."
 
 
@@ -65,13 +65,13 @@ def _shorten_part(text: str, limit: int) -> str:
 
 
 def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[str, str]) -> str:
-    """Each file with its hunks, whole as long as there is room."""
+    """Each file with its hunks, in full as long as they fit."""
     room, parts = ROOM, []
     for path, said in zip(paths, says, strict=True):
         lines = [f"### `{path}`", ""]
         command = find_remake_command(path)
         if command is not None:
-            lines += [f"A lock file: it is the one of `ours`. Make it again with `{command}`."]
+            lines += [f"A lock file, as in `ours`. Regenerate it with `{command}`."]
         found = list_hunks(texts.get(path, "").encode()) if command is None else []
         left = []
         for hunk in found:

@@ -1,7 +1,7 @@
-"""Two lines of work that come together: what git left marked in a text, and which of it needs no decision.
+"""Merging two lines of work: the conflicts that git marked in a text, and which of them need no decision.
 
 A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
-stay, ours first; everything else is a decision that somebody has to take.
+stay, ours first; everything else needs a decision.
 """
 
 from __future__ import annotations
@@ -15,57 +15,57 @@ from bough.core.acceptance.probes import Probe
 from bough.core.planning.plan import Step
 
 OURS, BASE, THEIRS = "ours", "base", "theirs"
-"""What the sides are called: in the markers, and as branches in the checkout of whoever resolves them."""
+"""The names of the sides: in the markers, and as branches in the checkout where they are resolved."""
 MARKER = 7
-"""Letters of a marker."""
+"""Length of a marker."""
 _OURS, _BASE, _MIDDLE, _THEIRS = (letter * MARKER for letter in (b"<", b"|", b"=", b">"))
 GENERATED = (b"@generated", b"DO NOT EDIT")
-"""A text that says so in its first lines is made by a program: half of two versions is neither."""
+"""A text that says so in its first lines is generated: a mix of two versions is neither."""
 LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
-"""Nothing after a line that begins like this is reached."""
+"""Nothing after a line that begins like this is reachable."""
 
 
 class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What has to hold after a merge as it did before: a step's check, and every test that passed in it."""
+    """What must still hold after a merge: a step's check, and every test that passed in it."""
 
     step: Step
-    """As far as it says what its check is."""
+    """Only the part that defines its check."""
     task: str
     """Its path."""
     cases: str = ""
-    """Every test with its outcome, in the blob store; empty: nothing is known of single tests."""
+    """Every test with its outcome, in the blob store; empty: single tests are unknown."""
     probes: tuple[Probe, ...] = ()
-    """That the step has passed, as long as it is not accepted."""
+    """Those the step has passed, until it is accepted."""
 
 
 class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a task brings together. It works on `tree`, and is judged by how that differs from `ours`."""
+    """What a task merges. It works on `tree`, and is judged by how that differs from `ours`."""
 
     base: str
     ours: str
-    """The head, with what was finished first."""
+    """The head, with the work that was finished first."""
     theirs: str
     """The step's work."""
     tree: str
     """Both, with markers where they disagree."""
     needed: tuple[Needed, ...] = ()
     accepted: tuple[Probe, ...] = ()
-    """Probes of the steps that are finished."""
+    """Probes of the finished steps."""
 
     @property
     def probes(self) -> tuple[Probe, ...]:
-        """All that passed on either side: they have to pass on both together."""
+        """All that passed on either side: they must pass on the merge."""
         needed = (probe for need in self.needed for probe in need.probes)
         return tuple({probe.name: probe for probe in (*self.accepted, *needed)}.values())
 
     @property
     def sides(self) -> dict[str, str]:
-        """The trees, by what they are called."""
+        """The trees, by name."""
         return {BASE: self.base, OURS: self.ours, THEIRS: self.theirs}
 
 
 class Hunk(Struct, frozen=True):
-    """One place at which the sides disagree."""
+    """One place where the sides disagree."""
 
     ours: bytes
     base: bytes
@@ -79,8 +79,8 @@ class Hunk(Struct, frozen=True):
 def parse_conflicts(
     text: bytes, ours: bytes = OURS.encode(), theirs: bytes = THEIRS.encode()
 ) -> list[bytes | Hunk] | None:
-    """A marked text in pieces; `ours` and `theirs` are how its markers call the sides. None when they do not fit
-    together, or when a line in a hunk could be one of them."""
+    """A marked text in pieces; `ours` and `theirs` are the names of the sides in its markers. None if the markers do
+    not match up, or if a line in a hunk could be one of them."""
     first, last = b"%s %s" % (_OURS, ours), b"%s %s" % (_THEIRS, theirs)
     found: list[bytes | Hunk] = []
     at = done = 0
@@ -124,8 +124,7 @@ def _read_hunk(whole: bytes, line: int) -> Hunk | None:
 
 
 def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
-    """A text as git marked it, with the sides called what everybody calls them: git calls them by commits that nobody
-    else knows."""
+    """A text as git marked it, with the usual names of the sides: git uses commits that mean nothing to readers."""
     labels = ((_OURS, ours, OURS), (_THEIRS, theirs, THEIRS))
     for marker, label, name in labels:
         text = text.replace(b"%s %s" % (marker, label), b"%s %s" % (marker, name.encode()))
@@ -143,7 +142,7 @@ def _name_hunk_sides(hunk: Hunk) -> bytes:
 
 
 def list_hunks(text: bytes) -> list[Hunk]:
-    """The places of a marked text; none when it cannot be read."""
+    """The hunks of a marked text; none if it cannot be parsed."""
     return [piece for piece in parse_conflicts(text) or () if isinstance(piece, Hunk)]
 
 
@@ -159,7 +158,7 @@ def find_leftover_markers(text: bytes) -> list[int]:
 
 
 def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
-    """A marked text with both sides' additions; None when that would be a guess. `new`: both made the file."""
+    """A marked text with both sides' additions; None if that would be a guess. `new`: both created the file."""
     if len(pieces) == 1 or _is_generated(pieces[0]):
         return None
     whole: list[bytes] = []
@@ -185,7 +184,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
     ours, theirs = ours[len(base) :], theirs[len(base) :]
     first, second = (_split_lines(side) for side in (ours, theirs))
     if new and not all(_is_list(side) for side in (first, second)):
-        return None  # Two files are not one.
+        return None  # Two new files cannot be joined into one.
     if _is_flat(first) and _is_flat(second):
         shared = _count_shared(first, second)
         return base + ours + b"".join(second[shared:])
@@ -195,7 +194,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
 
 
 def _split_lines(text: bytes) -> list[bytes]:
-    """With their ends. A carriage return alone ends none."""
+    """With their line ends. A carriage return alone ends no line."""
     lines = [line + b"\n" for line in text.split(b"\n")]
     return lines[:-1] if text.endswith(b"\n") or not text else [*lines[:-1], lines[-1][:-1]]
 
@@ -209,18 +208,18 @@ def _skip_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _is_flat(lines: list[bytes]) -> bool:
-    """Every line stands for itself: entries of a list, imports, a changelog."""
+    """Every line is independent: entries of a list, imports, a changelog."""
     return len({_measure_indent(line) for line in _skip_blank(lines)}) <= 1 and not _is_unreachable(lines, lines)
 
 
 def _is_list(lines: list[bytes]) -> bool:
-    """Entries and prose, not the whole of a document that has a beginning and an end."""
+    """Entries and prose, not a whole document with a beginning and an end."""
     return _is_flat(lines) and not any(line.lstrip()[:1] in b"{[<" for line in _skip_blank(lines))
 
 
 def _count_shared(first: list[bytes], second: list[bytes]) -> int:
-    """Lines at the beginning that both added (a heading, the same import): they are needed once. What decorates the
-    line after it is needed each time."""
+    """Lines at the beginning that both added (a heading, the same import): they are needed once. A decorator of the
+    next line is needed each time."""
     count = 0
     for one, other in zip(first, second, strict=False):
         if one != other or one.startswith(b"@"):
@@ -230,7 +229,7 @@ def _count_shared(first: list[bytes], second: list[bytes]) -> int:
 
 
 def _list_headings(lines: list[bytes]) -> set[bytes]:
-    """Outermost lines that begin a block: a function of the same name twice hides the first."""
+    """Outermost lines that begin a block: a second function of the same name hides the first."""
     solid = list(_skip_blank(lines))
     outer = min((_measure_indent(line) for line in solid), default=0)
     return {

@@ -1,4 +1,4 @@
-"""Lock files are made by a program out of what both sides wrote elsewhere: they are made again, never merged."""
+"""Lock files are generated from what both sides wrote elsewhere: they are regenerated, never merged."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ _COMMANDS = {
 
 
 def find_remake_command(path: str) -> str | None:
-    """The command that makes the file at a path again, to be run in its folder; None: it is no lock file."""
+    """The command that regenerates the file at a path, to run in its folder; None: it is not a lock file."""
     return _COMMANDS.get(path.rpartition("/")[2])

@@ -1,6 +1,7 @@
 """From a goal to steps, and from a stuck task to smaller ones: what planners answer, checked.
 
-Everything here is pure. A model is asked with a prompt and one tool (`specs`); its answer becomes steps, or `Problems`:
-sentences that go back to it once (the prompt `plan_repair`), after which the answer is refused. `measure` says when a
-step only restates another one and when a criterion is empty words; `brief` has the values of each prompt.
+Everything here is pure. A model is asked with a prompt and one tool (`tool_specs`); its answer becomes steps, or
+`Problems`: sentences that go back to it once (the prompt `plan_repair`), after which the answer is rejected.
+`similarity` says when a step only restates another one and when a criterion is vague; `prompt_values` has the values of
+each prompt.
 """

@@ -1,4 +1,4 @@
-"""Several fresh attempts at the same thing: for work that a check can judge, and a model that is right now and then."""
+"""Several fresh attempts at the same step: for work that a check can judge and a model that is sometimes right."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from msgspec.structs import replace
 from bough.core.planning.plan import Step
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
-"""Attempts that answer alike would be one attempt."""
+"""Identical answers would make one attempt of many."""
 
 
 def build_attempts(step: Step, count: int) -> tuple[Step, ...]:
-    """The step so many times, each to run on its own."""
+    """`count` copies of the step, each to run on its own."""
     return tuple(
         replace(
             step,

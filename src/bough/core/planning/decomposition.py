@@ -21,7 +21,7 @@ REPLAN_SIZES = (2, 3)
 
 
 def read_split(parent: Step, answer: Answer, taken: frozenset[str]) -> tuple[Step, ...] | Problems:
-    """2 to 4 steps that together are the parent: each strictly smaller, in order, every criterion of it assigned."""
+    """2 to 4 steps that together are the parent: each strictly smaller, in order, each of its criteria assigned."""
     return _read_parts(parent, answer, SPLIT_SIZES, taken)
 
 
@@ -33,28 +33,28 @@ def read_replan(
     taken: frozenset[str],
     sizes: tuple[int, int] = REPLAN_SIZES,
 ) -> tuple[Step, ...] | Problems:
-    """New steps beside those that are completed, by another way: none asks again for what was tried or is done."""
+    """New steps next to the completed ones, by another way: none repeats what was tried or is done."""
     steps = _read_parts(parent, answer, sizes, taken, kept)
     if isinstance(steps, Problems):
         return steps
     found = []
     for step in steps:
         if again := next((old for old in blocked if is_repetition(step, old)), None):
-            found.append(f"Step `{step.name}` is `{again.name}` again, which did not work: find another way to it.")
+            found.append(f"Step `{step.name}` repeats `{again.name}`, which did not work: find another way.")
         elif done := find_alike(step, kept):
-            found.append(f"Step `{step.name}` is what `{done.name}` has done already: leave it out.")
+            found.append(f"Step `{step.name}` repeats what `{done.name}` has done: leave it out.")
     return Problems(tuple(found)) if found else steps
 
 
 def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset[str]) -> Step:
-    """ONE step for what the parent's check still says, made without a model. `template`: the prompt `focus`."""
+    """ONE step for what the parent's check still reports, built without a model. `template`: the prompt `focus`."""
     item = g.Given(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
     values = {"instructions": parent.instructions, "criteria": listed(parent), "failure": failure}
     return Step(
         name,
         render(template, values),
-        title=f"What the check of {parent.title or parent.name} still says",
+        title=f"What the check of {parent.title or parent.name} still reports",
         criteria=parent.criteria,
         test_command=parent.test_command,
         test_file=parent.test_file,
@@ -90,8 +90,8 @@ def _read_parts(
 
 
 def _find_parts(parent: Step, items: Sequence[g.Given], made: Sequence[Step]) -> frozenset[str]:
-    """Steps that are a part of their parent by what they cover, whatever their words are: some of its criteria, and
-    not all."""
+    """Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not
+    all."""
     numbers = set(range(1, len(parent.criteria) + 1))
     covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
     return frozenset(name for name, mine in covered if mine and mine < numbers)
@@ -100,11 +100,11 @@ def _find_parts(parent: Step, items: Sequence[g.Given], made: Sequence[Step]) ->
 def _assign_criteria(
     parent: Step, items: Sequence[g.Given], made: list[Step], kept: Sequence[Step]
 ) -> tuple[list[Step], list[str]]:
-    """Each criterion of the parent goes to the last step that covers it, in the parent's words, so that it is known
-    later whose it was. One that a completed step has needs nobody."""
+    """Each criterion of the parent goes to the last step that covers it, in the parent's words, so that its owner is
+    known later. One that a completed step has met needs no other step."""
     count = len(parent.criteria)
     found = [
-        f"Step `{step.name}` covers criterion {number}: they are numbered 1 to {count}."
+        f"Step `{step.name}` covers criterion {number}, but criteria are numbered 1 to {count}."
         for item, step in zip(items, made, strict=True)
         for number in item.covers
         if count and not 0 < number <= count

@@ -1,4 +1,4 @@
-"""From steps as a model gave them to steps that can run, or to what is wrong with them."""
+"""Turn steps as a model gave them into steps that can run, or into a list of problems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_l
 
 
 class Given(Struct, frozen=True):
-    """A step as it stands in an answer."""
+    """A step as an answer gives it."""
 
     name: Line = ""
     title: Line = ""
@@ -46,9 +46,8 @@ class Answered(Struct, frozen=True):
 
 
 def build_step(given: Given, name: str, parent: Step) -> Step:
-    """The step, without its needs, which only mean something among its siblings. What a person allowed or asked for
-    the parent (to edit tests, to go without a check, a model) holds for its parts; nothing of that is the model's to
-    say."""
+    """The step, without its needs, which only mean something among its siblings. What a person allowed or chose for
+    the parent (editing tests, no check, a model) also holds for its parts; the model cannot set any of that."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
     return Step(
         name,
@@ -69,7 +68,7 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
 
 
 def find_faults(given: Given, made: Step) -> list[str]:
-    """What is wrong with a step by itself."""
+    """What is wrong with a step on its own."""
     found = []
     if not given.instructions:
         found.append(f"Step `{made.name}` has no instructions: say what to do, in which files.")
@@ -89,7 +88,7 @@ _SWALLOWED = r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|
 
 
 def _proves_nothing(command: str) -> bool:
-    """It passes whatever was done, or hides that it did not: what a planner says must not complete its own steps."""
+    """It passes whatever the work is, or hides a failure: a planner must not be able to complete its own steps."""
     if "\n" in command or re.search(_SWALLOWED, command):
         return True
     parts = (part.split() for part in re.split(r"&&|\|\||[;|&]", command))
@@ -97,7 +96,7 @@ def _proves_nothing(command: str) -> bool:
 
 
 def _normalize_path(path: str) -> str:
-    """A path of the project as git writes it; nothing when it leads elsewhere."""
+    """A path of the project as git writes it; empty if it leads elsewhere."""
     path = path.strip().strip("`")
     while path.startswith("./"):
         path = path[2:]
@@ -117,7 +116,7 @@ def _is_only_prose(files: Sequence[str]) -> bool:
 
 def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
     """A path segment for each step, and what is wrong. A name that is taken elsewhere gets a number; one that the
-    answer uses twice is refused, since it is ambiguous which of the two a need means."""
+    answer uses twice is rejected: a need could mean either step."""
     used, chosen, found = set(taken), list[str](), list[str]()
     seen: set[str] = set()
     for number, item in enumerate(given, 1):
@@ -149,8 +148,8 @@ def link_needs(
 ) -> tuple[tuple[Step, ...], list[str]]:
     """The steps with their needs, in an order that respects them and is otherwise that of the answer.
 
-    A step that says nothing of its needs has none; with `chain` it needs the one before it. A plan in which no step
-    says anything of needs is done in the order of writing."""
+    A step without `needs` has none; with `chain` it needs the one before it. A plan in which no step gives `needs` runs
+    in the written order."""
     chain = chain or all(item.needs is None for item in given)
     places = {name: name for name in known}
     for item, made in zip(given, steps, strict=True):
@@ -167,7 +166,7 @@ def link_needs(
 
 def describe_circle(circle: Sequence[str]) -> list[str]:
     path = " → ".join(f"`{name}`" for name in circle)
-    return [f"The needs go round in a circle: {path}. Break it at one place."] if circle else []
+    return [f"The needs form a cycle: {path}. Remove one of them."] if circle else []
 
 
 def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], found: list[str]) -> tuple[str, ...]:
@@ -175,17 +174,17 @@ def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], foun
     for need in needs:
         name = places.get(need) or places.get(slug(need))
         if name == made.name:
-            found.append(f"Step `{made.name}` needs itself: leave that out.")
+            found.append(f"Step `{made.name}` needs itself: remove that.")
         elif name is None:
             others = ", ".join(f"`{n}`" for n in dict.fromkeys(places.values()) if n != made.name)
-            found.append(f"Step `{made.name}` needs `{need[:60]}`, which is not a step here: there are {others}.")
+            found.append(f"Step `{made.name}` needs `{need[:60]}`, which is not a step here; the steps are {others}.")
         else:
             resolved[name] = None
     return tuple(resolved)
 
 
 def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """The steps so that none comes before one that it needs, else as they stand; or the names of a circle."""
+    """The steps in an order where none comes before one that it needs; or the names of a cycle."""
     waiting = list(steps)
     ordered: list[Step] = []
     while waiting:
@@ -199,7 +198,7 @@ def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, .
 
 
 def _find_circle(steps: Sequence[Step]) -> tuple[str, ...]:
-    """One circle among steps that all wait for each other, its first name again at the end."""
+    """One cycle among steps that all wait for each other; its first name is repeated at the end."""
     by_name = {made.name: made for made in steps}
     path = [steps[0].name]
     while True:

@@ -1,7 +1,7 @@
-"""The part of a planning prompt that may be learned, and how well an answer fits what a finished run took.
+"""The part of a planning prompt that can be learned, and how well an answer fits what a finished run took.
 
-A template is what is known (the goal, the repository) and guidance: what to weigh. Only guidance is ever replaced, so a
-learned prompt says the same of the repository and wants the same call as the plain one.
+A template has facts (the goal, the repository) and guidance: what to weigh. Only the guidance is replaced, so a learned
+prompt gives the same facts and asks for the same call as the plain one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bough.core.planning.planner_answer import read_plan
 from bough.core.planning.size_estimate import read_estimate
 
 TITLE = 100
-"""Tokens of a goal that whoever improves guidance is shown."""
+"""Tokens of a goal that the optimiser sees."""
 LONGEST = 8_000
 """Characters of guidance."""
 _HEADING = re.compile(r"(?m)^## What (to weigh|makes a plan good)\n+")
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 def places(template: str) -> list[str]:
-    """The names of what is filled in."""
+    """The names of the placeholders."""
     return list(dict.fromkeys(_PLACE.findall(template)))
 
 
@@ -41,7 +41,7 @@ def guidance_of(template: str) -> str:
 
 
 def with_guidance(template: str, guidance: str) -> str:
-    """The prompt with other guidance. What is filled in within the old one follows the new one."""
+    """The prompt with new guidance. Placeholders of the old guidance follow the new one."""
     start, end = _span(template)
     kept = "".join(f"{{{name}}}\n" for name in places(template[start:end]))
     escaped = guidance.strip()[:LONGEST].replace("{", "{{").replace("}", "}}")
@@ -52,7 +52,7 @@ def _span(template: str) -> tuple[int, int]:
     heading = _HEADING.search(template)
     end = template.rfind("\nCall `")
     if heading is None or end < heading.end():
-        raise ValueError("a prompt without guidance")
+        raise ValueError("the prompt has no guidance")
     return heading.end(), end
 
 
@@ -97,13 +97,13 @@ class Score(Struct, frozen=True):
     value: float
     """From 0 to 1."""
     says: str
-    """What was right and wrong, for whoever writes better guidance."""
+    """What was right and wrong, for the optimiser."""
 
 
 def score_gate(answer: Answer, lesson: Lesson) -> Score:
     found = read_estimate(answer)
     if isinstance(found, Problems):
-        return Score(0.0, f"{lesson.title}: the answer cannot be read: {found}")
+        return Score(0.0, f"{lesson.title}: the answer is unusable: {found}")
     right = found.atomic == lesson.atomic
     value = 0.6 * right + 0.4 * _near(found.steps, lesson.steps)
     kind = "atomic" if found.atomic else "not atomic"
@@ -111,10 +111,10 @@ def score_gate(answer: Answer, lesson: Lesson) -> Score:
 
 
 def score_plan(answer: Answer, lesson: Lesson) -> Score:
-    """By whether it holds, whether it names the files that were changed in the end, and by its size."""
+    """By whether it is valid, whether it names the files that were changed in the end, and by its size."""
     found = read_plan(lesson.goal, answer, lesson.room, False, lesson.requirements)
     if isinstance(found, Problems):
-        return Score(0.0, f"{lesson.title}: the plan was refused: {found}")
+        return Score(0.0, f"{lesson.title}: the plan was rejected: {found}")
     named = {file.rstrip("+") for step in _all(found) for file in step.files}
     changed = set(lesson.files)
     hit = 2 * len(named & changed) / max(len(named) + len(changed), 1)
@@ -122,13 +122,13 @@ def score_plan(answer: Answer, lesson: Lesson) -> Score:
     value = 0.3 + 0.5 * hit + 0.2 * _near(size, lesson.steps)
     missed, extra = sorted(changed - named)[:10], sorted(named - changed)[:10]
     says = f"{lesson.title}: the plan had {size} steps. {lesson.took}"
-    says += f" Changed in the end, and named by no step: {', '.join(missed)}." if missed else ""
-    says += f" Named, and not changed: {', '.join(extra)}." if extra else ""
+    says += f" Changed but named by no step: {', '.join(missed)}." if missed else ""
+    says += f" Named but not changed: {', '.join(extra)}." if extra else ""
     return Score(value, says)
 
 
 def _near(guess: int, true: int) -> float:
-    """1 for the same number, 0 for one that is four times as large or as small."""
+    """1 for the same number, 0 for one that differs by a factor of four."""
     return max(0.0, 1 - abs(log2(guess / true)) / 2)
 
 

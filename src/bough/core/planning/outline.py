@@ -1,5 +1,5 @@
-"""What a planner is shown of a repository's files: all of them where that is possible; of a large one what the goal
-names, its packages, its folders and who owns them."""
+"""What a planner sees of a repository's files: all of them if they fit; otherwise what the goal names, the packages,
+the folders and their owners."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-"""Where owners are written down; the first that is there counts."""
+"""Where owners are listed; the first that exists counts."""
 MANIFESTS = frozenset(
     """pyproject.toml setup.py setup.cfg package.json Cargo.toml go.mod pom.xml build.gradle build.gradle.kts
     CMakeLists.txt Gemfile composer.json mix.exs Package.swift BUILD BUILD.bazel deno.json pubspec.yaml""".split()  # noqa: SIM905
 )
 """A folder with one of these is a package."""
 NAMED, PACKAGES, FOLDERS, OWNING = 0.42, 0.25, 0.2, 0.08
-"""Parts of the room."""
+"""Shares of the limit."""
 _COMMON = frozenset(
     """the and for with that this from into should must can not are was all any but has have its one use add new fix
     make when then than code file files test tests src lib app main index init mod util utils change changed what
     there here which every each also only more other out""".split()  # noqa: SIM905
 )
 _RARE = 0.02
-"""A word that more than this part of all paths have says nothing; unless that is few files."""
+"""A word in more than this share of all paths says nothing, unless that is few files."""
 _FEW = 40
 
 
 def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> str:
-    """The files, one a line, or as much about them as there is room for. `goal`: what is to be done, in words.
-    `owners`: the text of the file that says whose which folders are."""
+    """The files, one per line, or as much about them as fits. `goal`: its text. `owners`: the text of the file that
+    lists the owners of folders."""
     ordered = sorted(paths, key=lambda path: (path.count("/"), path))
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
@@ -48,7 +48,7 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
 
 
 def _listed(lines: Sequence[str], room: int) -> str:
-    """As many lines as there is room for; the last says how many are left out."""
+    """As many lines as fit; the last says how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         room -= len(line) + 1
@@ -59,7 +59,7 @@ def _listed(lines: Sequence[str], room: int) -> str:
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text or a path, those of `snake_case` and `CamelCase` each by itself and together."""
+    """The words of a text or a path; `snake_case` and `CamelCase` count whole and in parts."""
     found = set()
     for word in re.findall(r"\w+", text):
         parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", word)
@@ -103,7 +103,7 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _folders(paths: Iterable[str]) -> list[str]:
-    """The largest folders, none so large that it is nearly all there is, with what is in them."""
+    """The largest folders with what is in them; none so large that it holds nearly everything."""
     counts: Counter[str] = Counter()
     kinds: dict[str, Counter[str]] = {}
     for (parent, ending), files in Counter(map(_place, paths)).items():
@@ -115,17 +115,17 @@ def _folders(paths: Iterable[str]) -> list[str]:
 
 
 def _place(path: str) -> tuple[str, str]:
-    """Folder and ending."""
+    """Folder and extension."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""
 
 
 def _mostly(endings: Counter[str]) -> str:
-    return ", ".join(ending for ending, _ in endings.most_common(3) if ending) or "no endings"
+    return ", ".join(ending for ending, _ in endings.most_common(3) if ending) or "no extensions"
 
 
 def _owning(owners: str, named: Collection[str]) -> list[str]:
-    """The lines about what the goal names, else all."""
+    """The lines about what the goal names, otherwise all."""
     lines = [" ".join(line.split()) for line in owners.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#") and " " in line]
     about = [line for line in lines if any(_owns(line.split()[0], path) for path in list(named)[:50])]

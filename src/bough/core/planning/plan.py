@@ -1,4 +1,4 @@
-"""What is to be done, as written: by a person or by a planner."""
+"""What to do, as written by a person or by a planner."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Outcome = Literal["success", "failure", "has_errors", "empty", "contains"]
 
 
 class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A question about a step that is over, parsed from a workflow's text and never evaluated as code."""
+    """A question about a finished step, parsed from a workflow's text and never evaluated as code."""
 
     outcome: Outcome
     step: str = ""
@@ -30,7 +30,7 @@ class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
 
 class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How a step with `on_error = "retry"` is done again."""
+    """How a step with `on_error = "retry"` is retried."""
 
     wait: float = 0.0
     """Seconds before the first retry."""
@@ -46,18 +46,18 @@ class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     to: str
     on: Condition | None = None
-    """What must hold of the state that is over; None: always."""
+    """What must hold of the finished state; None: always."""
 
 
 class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The ways on from a state, which is a step. Without transitions it is a last one."""
+    """The transitions of a state, which is a step. Without transitions it is final."""
 
     name: str
     transitions: tuple[Transition, ...] = ()
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which of a compound step's steps comes first and which next: by what came of them, not in order of writing."""
+    """Which of a compound step's steps comes first and which next: by their results, not in written order."""
 
     start: str
     states: tuple[Exits, ...]
@@ -70,35 +70,35 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     name: str
     """Its segment of the task's path."""
     instructions: str = ""
-    """What the agent is asked to do. A compound step may say in it what its steps are for together."""
+    """What the agent is asked to do. A compound step may say what its steps are for as a whole."""
     title: str = ""
     """For people; empty: the name."""
     criteria: tuple[str, ...] = ()
-    """What must be true when it is done, in words a check can be held against."""
+    """What must be true when it is done, in terms a check can test."""
     covers: tuple[int, ...] = ()
-    """Numbers of the goal's requirements that it takes this step to meet."""
+    """Numbers of the goal's requirements that depend on this step."""
     interfaces: tuple[str, ...] = ()
-    """Names and signatures that it leaves to the steps that need it, exactly."""
+    """Exact names and signatures that it provides to the steps that need it."""
 
     test_command: str | None = None
-    """The check. A shell line when it needs a shell (pipes, variables, &&), else split into arguments."""
+    """The check. A shell line if it needs a shell (pipes, variables, &&), otherwise split into arguments."""
     test_file: str | None = None
-    """The file whose tests are the check, when there is no `test_command`."""
+    """The file whose tests are the check, if there is no `test_command`."""
     may_edit_tests: bool = False
     """The step is allowed to change tests that were there before; changes are still reported."""
     requires_testing: bool = True
     """False for steps that no check can prove (planning, documentation)."""
 
     steps: tuple[Step, ...] = ()
-    """Smaller steps that carry it. They come first; then its own check proves it as a whole."""
+    """Smaller steps that do its work. They run first; then its own check proves it as a whole."""
     plan_first: bool = False
-    """Its smaller steps are not known yet: they are planned when it starts, from what was done before it."""
+    """Its smaller steps are not known yet: they are planned when it starts, from what was done before."""
     needs: tuple[str, ...] = ()
     """Siblings that must be completed before it starts."""
     parallel: bool = False
-    """Its steps run at once as soon as their needs are met; otherwise one after the other, in order."""
+    """Its steps run in parallel as soon as their needs are met; otherwise one after the other, in order."""
     join: Join = "all"
-    """What has to come of parallel steps: all well; any one well (the others are cancelled); or just that all ended."""
+    """What parallel steps must achieve: all succeed; any one succeeds (the others are cancelled); or all just end."""
 
     files: tuple[str, ...] = ()
     """Files it is expected to change: two parallel steps that share one do not run at the same time."""
@@ -109,12 +109,12 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     role: Role = "builder"
     model: Tier = "main"
     agent: str = ""
-    """The outside agent that does it; empty: whoever the run has for it; `bough`: bough's own."""
+    """The outside agent that does it; empty: the run's choice; `bough`: bough's own."""
 
     run: str = ""
     """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""
     do: Literal["", "break", "continue"] = ""
-    """Leave, or begin the next pass of, the nearest compound step that repeats."""
+    """Leave the nearest compound step that repeats, or begin its next pass."""
     condition: Condition | None = None
     """Skipped, with the reason recorded, when this does not hold."""
     on_error: OnError = "fail"
@@ -131,7 +131,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     summarize: bool = False
     """The parent gets a summary of its children instead of each one's result."""
     attempt: int = 0
-    """Which of several fresh attempts at the same thing it is, from 1; 0: the only one."""
+    """Its number among several fresh attempts at the same step, from 1; 0: the only one."""
     runs_on: tuple[str, ...] = ()
     """Tags that a worker must have to run it, where tasks are dispatched to workers."""
     temperature: float | None = None
@@ -159,23 +159,23 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """What a step that sees its parent's context is told of finished work: `tree`, that of its own branch; `list`, all
     of it in one list."""
     flat: bool = False
-    """A goal is begun as one leaf, without asking how big it is."""
+    """A goal starts as one leaf, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
-    """What planners are told: bough's own words, or those that `bough optimise planner` found to do better here."""
+    """What planners are told: bough's own guidance, or that which `bough optimise planner` found to be better."""
 
 
 def count_leaves(step: Step) -> int:
-    """Steps that do something themselves, as they are written."""
+    """Steps that do work themselves, as written."""
     return sum(map(count_leaves, step.steps)) or 1
 
 
 def count_most_leaves(step: Step) -> int:
-    """How often leaves run at most: one that repeats counts as often as it may."""
+    """How often leaves run at most: one that repeats counts for each possible pass."""
     return max(1, step.repeat) * sum(map(count_most_leaves, step.steps)) if step.steps else 1
 
 
 def has_parallel_steps(step: Step) -> bool:
-    """Whether any of its steps are to run at the same time."""
+    """Whether any of its steps may run in parallel."""
     return (step.parallel and len(step.steps) > 1) or any(map(has_parallel_steps, step.steps))
 
 
@@ -192,7 +192,7 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
     seen: set[str] = set()
     for child in step.steps:
         if child.name != slug(child.name) or child.name == GOAL:
-            raise UsageError(f"`{child.name}` below {where} cannot be a step's name: `{slug(child.name)}` could.")
+            raise UsageError(f"`{child.name}` below {where} is not a valid step name: use `{slug(child.name)}`.")
         if child.name in seen:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
         seen.add(child.name)
@@ -204,13 +204,13 @@ def _check_needs(step: Step, where: str, names: set[str]) -> None:
     for child in step.steps:
         for need in child.needs:
             if need not in names:
-                raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is none of its siblings.")
+                raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
     if any(child.needs for child in step.steps):
         try:
             TopologicalSorter({child.name: child.needs for child in step.steps}).prepare()
         except CycleError as error:
             circle = " → ".join(reversed(error.args[1]))
-            raise UsageError(f"Steps below {where} need each other: {circle}. Leave one of these needs out.") from None
+            raise UsageError(f"Steps below {where} need each other: {circle}. Remove one of these needs.") from None
 
 
 def build_goal_step(
@@ -219,5 +219,5 @@ def build_goal_step(
     if not goal.strip():
         raise UsageError("The goal is empty: say what should be true when the work is done.")
     if check is not None and not check.strip():
-        raise UsageError("The check is empty: give the command that proves the goal, or leave --check away.")
+        raise UsageError("The check is empty: give the command that proves the goal, or omit --check.")
     return Step("goal", goal.strip(), criteria=criteria, test_command=check, requires_testing=requires_testing)

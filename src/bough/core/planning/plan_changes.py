@@ -17,7 +17,7 @@ from bough.core.planning.tool_specs import ALIASES, CHANGE, MOST
 
 
 class StepChange(Struct, frozen=True):
-    """A change as it stands in an answer. For a step that is there, only what is said changes."""
+    """A change as an answer gives it. Of an existing step only the given fields change."""
 
     change: Literal["add", "drop", "reword"]
     name: g.Line
@@ -40,7 +40,7 @@ class Changes(Struct, frozen=True):
 
 
 class Changed(Struct, frozen=True):
-    """The whole level after the changes, and each of them in words for people. Nothing said: nothing changed."""
+    """The whole level after the changes, and each of them in words for people. Empty `said`: nothing changed."""
 
     steps: tuple[Step, ...]
     said: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ _SAID_OF_A_STEP = (
 
 
 def apply_changes(parent: Step, answer: Answer, begun: frozenset[str], depth_left: int) -> Changed | Problems:
-    """The steps of `parent` after the planner's changes. Those in `begun` stay what and where they are.
+    """The steps of `parent` after the planner's changes. Those in `begun` stay as and where they are.
     `depth_left`: how many levels may grow below `parent`."""
     read_answer = parse_answer(answer, CHANGE, Changes, ALIASES)
     if isinstance(read_answer, str):
@@ -65,7 +65,7 @@ def apply_changes(parent: Step, answer: Answer, begun: frozenset[str], depth_lef
 
 
 class _Level:
-    """The steps while they are being changed. Needs are looked up at the end, when all names are known."""
+    """The steps during the change. Needs are resolved at the end, when all names are known."""
 
     def __init__(self, parent: Step, begun: frozenset[str], depth_left: int) -> None:
         self.parent, self.begun, self.depth_left = parent, begun, depth_left
@@ -82,7 +82,7 @@ class _Level:
         step = next((step for step in self.steps if step.name in (change.name, slug(change.name))), None)
         if step is None:
             names = ", ".join(f"`{s.name}`" for s in self.steps if s.name not in self.begun) or "none"
-            self.found.append(f"There is no step `{change.name[:60]}` to {change.change}: to come are {names}.")
+            self.found.append(f"There is no step `{change.name[:60]}` to {change.change}; remaining: {names}.")
         elif step.name in self.begun:
             self.found.append(f"Step `{step.name}` has begun or is done: it cannot change. Add a step instead.")
         elif change.change == "drop":
@@ -105,19 +105,19 @@ class _Level:
         self._note(name, f"added `{name}`", change)
 
     def _find_position(self, change: StepChange) -> int:
-        """Where an added step goes: behind the one it names, and behind all that has begun."""
+        """Where an added step goes: after the one it names, and after all that have begun."""
         first = max((i + 1 for i, step in enumerate(self.steps) if step.name in self.begun), default=0)
         if not change.after:
             return len(self.steps)
         names = [step.name for step in self.steps]
         if slug(change.after) not in names:
-            self.found.append(f"`{change.name[:60]}` is to follow `{change.after[:60]}`, which is not a step here.")
+            self.found.append(f"`{change.name[:60]}` should follow `{change.after[:60]}`, which is not a step here.")
             return len(self.steps)
         return max(first, names.index(slug(change.after)) + 1)
 
     def _drop(self, step: Step, change: StepChange) -> None:
         self.steps.remove(step)
-        # Who needed it needs what it needed: the order that it stood for stays.
+        # Steps that needed it now need what it needed, which keeps the order.
         for index, other in enumerate(self.steps):
             if step.name in other.needs:
                 needs = dict.fromkeys((*(need for need in other.needs if need != step.name), *step.needs))
@@ -128,7 +128,7 @@ class _Level:
         item = _merge_given(change, step)
         told = g.build_step(item, step.name, self.parent)
         self.found += g.find_faults(item, told)
-        # Steps that were planned for other instructions are no longer its steps.
+        # Steps planned for other instructions no longer apply.
         stale = bool(change.instructions) and bool(step.steps)
         phase = step.plan_first or stale if change.phase is None else change.phase and self.depth_left > 1
         steps = () if stale or change.phase is False else step.steps
@@ -146,13 +146,13 @@ class _Level:
     def outcome(self) -> Changed | Problems:
         if len(self.steps) > max(MOST, len(self.parent.steps)):
             self.found.append(
-                f"There would be {len(self.steps)} steps, and {MOST} is the most at one level: add fewer, or drop some."
+                f"There would be {len(self.steps)} steps; the limit at one level is {MOST}: add fewer, or drop some."
             )
         for step in self.steps:
             if step.name not in self.touched:
                 continue
             if not is_smaller(step, self.parent):
-                self.found.append(f"Step `{step.name}` says the whole again: say which part of it this step does.")
+                self.found.append(f"Step `{step.name}` restates the whole: say which part of it this step does.")
             if twin := find_alike(step, (other for other in self.steps if other is not step)):
                 self.found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
         steps = self._order_steps()
@@ -160,7 +160,7 @@ class _Level:
         return Problems(found) if found else Changed(steps, tuple(self.said))
 
     def _order_steps(self) -> tuple[Step, ...]:
-        """With needs looked up; what has begun first, as it stood."""
+        """With needs resolved; steps that have begun come first, unchanged."""
         places = {step.name: step.name for step in self.steps}
         steps = [
             replace(step, needs=g.resolve_needs(self.needs[step.name], step, places, self.found))
@@ -179,7 +179,7 @@ def _describe_change(what: str, change: StepChange) -> str:
 
 
 def _merge_given(change: StepChange, step: Step | None = None) -> g.Given:
-    """What a change says of a step, over what the step was."""
+    """The step with the fields that the change gives."""
     old = step or Step("", "")
     tested = old.requires_testing if change.requires_testing is None else change.requires_testing
     return g.Given(

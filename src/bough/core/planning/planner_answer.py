@@ -17,7 +17,7 @@ from bough.core.planning.tool_specs import ALIASES, MOST, PLAN
 from bough.core.tree.file_overlap import find_expected_files
 
 SPINE = 5
-"""Steps that all wait for each other before a planner is asked whether that has to be."""
+"""Steps in one chain from which a planner is asked whether the chain is necessary."""
 
 
 def read_plan(
@@ -30,9 +30,9 @@ def read_plan(
     asked_again: bool = True,
 ) -> tuple[Step, ...] | Problems:
     """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
-    `at_once`: steps will run side by side, so that it has to be known which files each changes. Each of the
+    `at_once`: steps will run in parallel, so it must be known which files each changes. Each of the
     `requirements` has to be covered by a step. Unless the planner was `asked_again` already, a plan in which no two
-    steps can run at the same time is questioned once."""
+    steps can run in parallel is questioned once."""
     read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
@@ -54,7 +54,7 @@ def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
 
 
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
-    """Steps that may run beside another one, and of which it is unknown what they change."""
+    """Steps that may run in parallel with another one, and whose files are unknown."""
     after: dict[str, set[str]] = {}
     for step in steps:  # in an order that respects their needs
         after[step.name] = {*step.needs}.union(*(after.get(need, set()) for need in step.needs))
@@ -71,13 +71,13 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
 
 
 def read_conventions(answer: Answer) -> tuple[str, ...]:
-    """What a plan says that holds for every step."""
+    """What the plan says for every step."""
     read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
     return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
 
 
 def is_serial(steps: Sequence[Step]) -> bool:
-    """Many steps, and no two of them can ever run at the same time."""
+    """Many steps, no two of which can run in parallel."""
     before: dict[str, set[str]] = {}
     for step in steps:  # In order: none comes before one that it needs.
         before[step.name] = set(step.needs).union(*(before.get(need, set()) for need in step.needs))
@@ -85,13 +85,13 @@ def is_serial(steps: Sequence[Step]) -> bool:
 
 
 def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
-    """The steps below a parent, and all that is wrong with them."""
+    """The steps below a parent, and their problems."""
     below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
     if depth_left < 1:
         return (), [f"There is no room for steps below {below}: give its steps one level up."]
     if len(items) > MOST:
         way_out = "group them into phases" if depth_left > 1 else "join those that belong together"
-        return (), [f"There are {len(items)} steps in {below}, and {MOST} is the most at one level: {way_out}."]
+        return (), [f"There are {len(items)} steps in {below}; the limit at one level is {MOST}: {way_out}."]
     if len(items) < 2:
         return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
     names, found = g.assign_names(items)
@@ -107,7 +107,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
 
 
 def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
-    """A phase with its steps, or one that is planned when it starts, when there is room below it."""
+    """A phase with its steps, or one that is planned when it starts, if the depth allows."""
     if item.steps:
         steps, wrong = _build_level(step, item.steps, depth_left)
         found += wrong
@@ -117,14 +117,14 @@ def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -
 
 
 def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] = frozenset()) -> list[str]:
-    """Steps that say their parent or each other again. `parts`: those that are known to cover only a part of it."""
+    """Steps that restate their parent or each other. `parts`: those known to cover only a part of it."""
     found = []
     shared = find_shared_words(steps)
     for index, step in enumerate(steps):
         if not step.instructions:
             continue
         if not is_smaller(step, parent, shared, part=step.name in parts):
-            found.append(f"Step `{step.name}` says the whole again: say which part of it this step does, and where.")
+            found.append(f"Step `{step.name}` restates the whole: say which part of it this step does, and where.")
         if twin := find_alike(step, steps[:index]):
             found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
     return found

@@ -1,4 +1,4 @@
-"""The values of each planning prompt: what the model is told of where it is, what is known and what failed."""
+"""The values of each planning prompt: what the model is told about its place, what is known and what failed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
-"""Characters of what a planner is shown of the files."""
+"""Characters of what the files that a planner sees."""
 LONG = 16_000
 """Characters of a diff or a failure."""
 WORK = 4_000
-"""Characters of what a step had changed that was given up."""
+"""Characters of the work of an abandoned step."""
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -49,30 +49,29 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Past(Struct, frozen=True):
-    """A step that is over, as later ones are told of it."""
+    """A finished step, as later ones see it."""
 
     name: str
     state: str
     summary: str = ""
     files: tuple[str, ...] = ()
     commit: str = ""
-    """Holds what it changed, when that was not taken over …"""
+    """Holds its changes, if they were not adopted …"""
     work: str = ""
-    """… which is this."""
+    """… which are these."""
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
-        line = f"- `{self.name}` ({self.state}): {keep_ends(self.summary, 1_500) or 'nothing was said of it'}{files}"
+        line = f"- `{self.name}` ({self.state}): {keep_ends(self.summary, 1_500) or 'no summary'}{files}"
         if not self.work:
             return line
         return (
-            f"{line}\n\nWhat it had changed is kept in commit "
-            f"`{self.commit}`:\n\n{fence_text(keep_ends(self.work, WORK))}\n"
+            f"{line}\n\nIts changes are kept in commit `{self.commit}`:\n\n{fence_text(keep_ends(self.work, WORK))}\n"
         )
 
 
 def keep_ends(text: str, limit: int) -> str:
-    """Head and tail of a text that is too long."""
+    """The head and tail of an overlong text."""
     half = limit // 2
     return (
         text
@@ -87,7 +86,7 @@ def number_criteria(step: Step) -> str:
 
 
 def outline_steps(steps: Sequence[Step]) -> str:
-    """Steps that are to come, one a line."""
+    """Remaining steps, one per line."""
     return "\n".join(f"- `{step.name}`{_describe_needs(step)}: {keep_ends(step.instructions, 600)}" for step in steps)
 
 
@@ -96,8 +95,8 @@ def _describe_needs(step: Step) -> str:
 
 
 def _build_common_values(step: Step, command: str, size: Size, files: str, built: str, project: str) -> dict[str, str]:
-    """What every planning prompt can say of a task and of the repository."""
-    check = f"`{command}`" if command else "None was found in the project; steps bring their own tests."
+    """What every planning prompt can say about a task and the repository."""
+    check = f"`{command}`" if command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
         "criteria": render_section("What must be true at the end", render_criteria(step)),
@@ -119,11 +118,11 @@ def build_gate_values(
     built: str = "",
     project: str = "",
 ) -> dict[str, str]:
-    """For `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one a line, as many as are
+    """For `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one per line, as many as are
     worth showing."""
-    said = f"There are {rounds} rounds for all of it."
+    said = f"There are {rounds} rounds for the whole goal."
     if grows:
-        said = f"One engineer has {rounds} rounds for all of it; a plan has {LEAF_ROUNDS} more for each further step."
+        said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
     return _build_common_values(goal, command, size, files, built, project) | {"rounds": said}
 
 
@@ -157,18 +156,17 @@ def _build_coverage_values(requirements: Sequence[Requirement], means: str) -> d
     """What the steps have to cover, and the means to do them. A single requirement is the goal itself."""
     many = len(requirements) > 1
     return {
-        "requirements": render_section("The requirements in it, by number", render_requirements(requirements))
+        "requirements": render_section("Its requirements, by number", render_requirements(requirements))
         if many
         else "",
         "covering": COVERING if many else "",
-        "means": render_section("What it is carried out with", means),
+        "means": render_section("What is available", means),
     }
 
 
 COVERING = (
-    "- **Every requirement is covered**: `covers` names the numbers of those that it takes this step to meet. The "
-    "step's engineer sees their whole text, so do not copy it into the instructions; a plan that leaves a number out "
-    "is sent back.\n"
+    "- **Every requirement is covered**: `covers` lists the numbers of those that depend on this step. The step's "
+    "engineer sees their full text, so do not copy it into the instructions; a plan that omits a number is rejected.\n"
 )
 
 
@@ -182,8 +180,8 @@ def describe_levels(depth_left: int) -> str:
     if depth_left > 1:
         return (
             "A part that one engineer can do in one sitting is a plain step. A part that takes several steps is a "
-            "phase: set `phase` to true, say what it must achieve and which interfaces it leaves to the others, and "
-            "leave its `steps` out; they are planned when it starts, from what is there by then. A large goal has 5 "
+            "phase: set `phase` to true, say what it must achieve and which interfaces it provides to the others, and "
+            "omit its `steps`; they are planned when it starts, from what exists by then. A large goal has 5 "
             f"to {MOST} phases; a smaller one has 2 to {MOST} plain steps. Never more than {MOST}."
         )
     return f"Give 2 to {MOST} plain steps: there are no phases here, each step is done as it is."
@@ -207,15 +205,15 @@ def build_phase_values(
     means: str = "",
     agreed: Sequence[str] = (),
 ) -> dict[str, str]:
-    """For `phase_planner.md`. `place`: the phase's path; `past`: its siblings that are over; `later`: those to come."""
+    """For `phase_planner.md`. `place`: the phase's path; `past`: its finished siblings; `later`: the remaining ones."""
     return _build_common_values(phase, command, size, files, built, project) | {
         "place": render_breadcrumb(place),
         "goal": goal.instructions,
-        "agreed": render_section("What was agreed for the whole plan", render_bullets(agreed)),
+        "agreed": render_section("The conventions of the whole plan", render_bullets(agreed)),
         **_build_coverage_values(requirements, means),
         "past": render_section("What was done before it", "\n".join(map(str, past))),
-        "later": render_section("What comes after it, and is not its work", render_bullets(later)),
-        "notes": render_section("Known by now", render_notes(kept)),
+        "later": render_section("What comes after it and is not part of it", render_bullets(later)),
+        "notes": render_section("Known so far", render_notes(kept)),
         "levels": describe_levels(depth_left),
     }
 
@@ -223,14 +221,14 @@ def build_phase_values(
 def build_change_values(
     goal: Step, past: Sequence[Past], later: Sequence[Step], kept: tuple[Note, ...] = ()
 ) -> dict[str, str]:
-    """For `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the steps not yet begun."""
+    """For `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the remaining steps."""
     return {
         "instructions": goal.instructions,
         "criteria": render_section("What must be true at the end", render_criteria(goal)),
         "past": "\n".join(map(str, past)),
         "last": past[-1].name if past else "the last step",
         "later": outline_steps(later),
-        "notes": render_section("Known by now", render_notes(kept)),
+        "notes": render_section("Known so far", render_notes(kept)),
         "room": str(max(0, MOST - len(past) - len(later))),
     }
 
@@ -247,7 +245,7 @@ def build_split_values(
 def build_replan_values(
     task: Step, place: str, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """For `replan.md`. `past`: the children that are over, completed and blocked, with why."""
+    """For `replan.md`. `past`: the finished children, completed and blocked, with why."""
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _build_stuck_values(task, place, why, kept, command) | {
@@ -276,5 +274,5 @@ def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...]
 
 
 def build_repair_values(tool: str, problems: Problems, answer: str) -> dict[str, str]:
-    """For `plan_repair.md`, which follows the question: the one time that an answer goes back."""
+    """For `plan_repair.md`, which follows the question: an answer is sent back only once."""
     return {"tool": tool, "problems": str(problems), "answer": keep_ends(answer, LONG)}

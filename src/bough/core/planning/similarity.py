@@ -1,4 +1,4 @@
-"""When a step says another one again, and when a criterion says nothing: measures on words, without a model."""
+"""When a step restates another one, and when a criterion is empty: measures on words, without a model."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from bough.core.planning.plan import Step
 
-# Words that carry nothing; words that any instruction may have around what it is about (making, praise, the kinds of
-# things that code is made of); and words of checking, which are padding beside others and matter when they stand alone.
+# Words without meaning; words that any instruction may have around its subject (making, praise, the parts of code);
+# and words of checking, which are padding next to others and matter only on their own.
 _STOP = frozenset(
     """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
     if then than when while where which who what how is are was were be been being do does did done has have had will
@@ -31,12 +31,12 @@ _CHECKING = frozenset(
 )
 
 RESTATED, ECHOED = 0.55, 0.75
-"""A child that has this share of what its parent is about, and this share of whose words are the parent's, is the
-parent again. Measured on the table of the tests: honest parts bring words of their own or leave most of it out."""
+"""A child that has this share of its parent's subject, and this share of whose words are the parent's, restates the
+parent. Measured on the table of the tests: honest parts add words of their own or leave most of it out."""
 HEADLINE = 0.75
-"""A child with this share of its words in common with the parent's headline (Dice's measure) is its parent again."""
+"""A child with this share of its words in common with the parent's headline (Dice's measure) restates its parent."""
 RESTATED_NARROWER = 0.8
-"""The same for a child that is to change only some of its parent's files."""
+"""The same for a child that should change only some of its parent's files."""
 ALIKE = 0.85
 """Two steps are the same when they have this share of their words in common and only one of them has others."""
 
@@ -49,7 +49,7 @@ def extract_words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """Without the commonest endings, so that `merging files` and `merge the file` are the same words."""
+    """Without the most common endings, so that `merging files` and `merge the file` are the same words."""
     for ending in ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "s", "ly", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             stem = word[: -len(ending)]
@@ -69,10 +69,10 @@ def extract_gist(*texts: str) -> frozenset[str]:
 
 
 def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
-    """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again, nor
-    does it begin by saying it again and continue with how. What it shares with all its siblings (requirements that hold
-    for each of them) says nothing about which part it is; and one that is known to cover only a `part` of it may use
-    what words it likes, short of being the same."""
+    """A child is a real part of its parent: it says something, and restates neither the whole nor its headline, nor
+    does it begin by restating it and continue with how. What it shares with all its siblings (requirements that hold
+    for each of them) says nothing about which part it is; and one that is known to cover only a `part` may use any
+    wording short of being the same."""
     own = extract_gist(child.instructions)
     apart = shared if own - shared and extract_gist(parent.instructions) - shared else frozenset[str]()
     if not own or is_alike(child, parent, apart):
@@ -86,7 +86,7 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
 
 
 def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> bool:
-    """Enough of the parent and little beside it; or its headline, and nothing that would say which part is meant."""
+    """Enough of the parent and little else; or its headline, and nothing that says which part is meant."""
     about, whole = extract_gist(said), extract_gist(parent.instructions)
     everything = extract_gist(parent.instructions, parent.title, *parent.criteria)
     if about - shared and whole - shared:
@@ -112,7 +112,7 @@ def _is_same(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
 
 
 def _take_headline(text: str) -> str:
-    """What a longer text is about in short: its first clause."""
+    """The subject of a longer text in short: its first clause."""
     return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
 
 
@@ -126,7 +126,7 @@ def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bo
 
 
 def find_shared_words(steps: Sequence[Step]) -> frozenset[str]:
-    """What every one of some steps is about; nothing for a single one."""
+    """The words that all steps share; none for a single step."""
     gists = [extract_gist(step.instructions) for step in steps]
     return frozenset.intersection(*gists) if len(gists) > 1 else frozenset()
 
@@ -154,12 +154,12 @@ _VAGUE = (
 )
 _CONCRETE = r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w"
 _SAID = 3
-"""Words about something that a criterion with a vague word in it must have beside it."""
+"""Concrete words that a criterion with a vague word must have as well."""
 _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
 
 
 def is_vague(criterion: str) -> bool:
-    """No check could be held against it: `works well`, `the code is clean`."""
+    """No check could test it: `works well`, `the code is clean`."""
     if re.search(_CONCRETE, criterion):
         return False
     rest = extract_words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS

@@ -15,14 +15,15 @@ from bough.core.planning.tool_specs import GATE, READING_GATE
 ATOMIC = 3
 """An estimate of more steps than this is not one piece of work, whatever else the answer says."""
 ASK, RECOMMEND = 10, 15
-"""Above so many steps a person is asked whether to grow a hierarchy; above the second it is recommended."""
+"""Above the first number of steps a person is asked whether to use a hierarchy; above the second it is
+recommended."""
 
 Proposal = Literal["leaf", "flat", "hierarchy"]
 Advice = Literal["take", "ask", "recommend"]
 
 
 class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How big a goal is. Made once, and handed on."""
+    """How big a goal is. Made once, and passed on."""
 
     atomic: bool
     steps: Annotated[int, Meta(ge=1, le=1_000)]
@@ -32,7 +33,7 @@ class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_default
 
 
 def read_estimate(answer: Answer) -> SizeEstimate | Problems:
-    """The estimate. An answer that contradicts itself is taken at its number."""
+    """The estimate. In an answer that contradicts itself the number counts."""
     found = parse_answer(answer, GATE, SizeEstimate)
     if isinstance(found, str):
         return Problems((found,))

@@ -1,4 +1,4 @@
-"""The one tool that each planning call offers, as the model sees it. Flat, few fields, and each says what is wanted."""
+"""The one tool that each planning call offers, as the model sees it: flat, few fields, each with a description."""
 
 from __future__ import annotations
 
@@ -36,47 +36,45 @@ def _list(description: str, item: dict[str, Any]) -> dict[str, Any]:
 
 _STEP = {
     "name": _text("A short id in lower case with dashes, unique in this answer: `parse-header`."),
-    "title": _text("The same in a few words for people. May be left out."),
+    "title": _text("A short title for people. Optional."),
     "instructions": _text(
         "What to do, for an engineer who sees this step but not the others: which files and functions, which "
         "behaviour, what to leave alone. Two to six sentences."
     ),
     "criteria": _texts(
-        "One to five facts that are true when it is done, each one that a test or a command can show. "
+        "One to five facts that hold when the step is done, each provable by a test or a command. "
         "Good: `slugify('A b') returns 'a-b'`; `report --json prints one JSON object`. "
         "Bad: `works well`, `code is clean`."
     ),
     "files": _texts(
-        "Files that it creates or changes, tests included, relative to the project. `CHANGELOG.md+`: it only adds to "
-        "that one."
+        "Files it creates or changes, including tests, relative to the project. `CHANGELOG.md+`: it only adds to that "
+        "file."
     ),
-    "needs": _texts("Names of the steps in this answer that must be done before it. [] when it can start at once."),
+    "needs": _texts("Names of the steps in this answer that must be done before it. [] if it can start at once."),
     "test_command": _text(
-        "The command that proves this step by itself: `pytest tests/test_slug.py`. The step may write that test "
-        "itself. Leave it out when the project's own test command is the proof."
+        "The command that proves this step on its own: `pytest tests/test_slug.py`. The step may write that test "
+        "itself. Omit it if the project's own test command is the proof."
     ),
-    "test_file": _text("The test file that proves it, when no command is given."),
-    "requires_testing": _flag(
-        "false only when nothing but text for people (documentation) is changed. Otherwise true."
-    ),
+    "test_file": _text("The test file that proves it, if no command is given."),
+    "requires_testing": _flag("false only if the step changes nothing but documentation. Otherwise true."),
     "covers": {
         "type": "array",
         "items": {"type": "integer"},
-        "description": "Numbers of the goal's requirements that it takes this step to meet. [] when none.",
+        "description": "Numbers of the goal's requirements that depend on this step. [] if none.",
     },
     "interfaces": _texts(
-        "What this step leaves to the steps that need it, exactly: files, names, arguments, types, errors. "
-        "`textkit/count.py: count_words(text: str) -> dict[str, int]`. They are shown to this step and to those."
+        "What this step provides to the steps that need it, exactly: files, names, arguments, types, errors. "
+        "`textkit/count.py: count_words(text: str) -> dict[str, int]`. This step and those steps see them."
     ),
     "complexity": _number("1: a few lines. 2: one function. 3: one file and its tests. 4: several files. 5: hard."),
 }
 _PHASE = {
     "phase": _flag(
-        "true when it is too big for one engineer in one sitting: its own steps are then planned when it starts, from "
-        "what the phases before it left. false for a step that can be done as it is."
+        "true if it is too big for one engineer in one sitting: its own steps are then planned when it starts, from "
+        "what earlier phases left. false for a step that can be done as it is."
     ),
     "steps": _list(
-        "Only for a phase whose steps are certain already; leave it out otherwise.",
+        "Only for a phase whose steps are already certain; otherwise omit it.",
         _object(_STEP, "name", "instructions", "criteria"),
     ),
 }
@@ -86,16 +84,16 @@ GATE = ToolSpec(
     description="Say how big the work is.",
     parameters=_object(
         {
-            "reason": _text("One or two sentences: what has to be touched, and why that makes it big or small."),
+            "reason": _text("One or two sentences: what has to change, and why that makes it big or small."),
             "steps": _number(
-                "1 when it is atomic. Otherwise how many steps it takes, where a step is what one engineer does in one "
-                "sitting and can be proven by tests of its own."
+                "1 if it is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
+                "sitting and its own tests can prove."
             ),
             "atomic": _flag(
-                "true when one engineer does the whole goal in one sitting, in the rounds that it has, without a plan."
+                "true if one engineer can do the whole goal in one sitting, within its rounds, without a plan."
             ),
             "phases": _texts(
-                "Parts that each take several steps and build on each other, in order, a few words each. [] when there "
+                "Parts that each take several steps and build on each other, in order, a few words each. [] if there "
                 "are none. `implement` and `test` are not phases."
             ),
             "domains": _texts(
@@ -112,14 +110,14 @@ GATE = ToolSpec(
 
 READING_GATE = ToolSpec(
     name=GATE.name,
-    description="Say what the goal asks, one by one, and how big the work is.",
+    description="List what the goal asks for, and say how big the work is.",
     parameters={
         **GATE.parameters,
         "properties": {
             "requirements": _texts(
-                "For each thing that the goal asks, its first five to ten words, exactly as they stand in the goal, in "
-                "order. One requirement is what can be met or missed by itself: a function with its behaviour, an "
-                "error, a document. Leave out what is only background. At most 60."
+                "For each thing the goal asks for, its first five to ten words, exactly as written in the goal, in "
+                "order. One requirement is what can be met or missed on its own: a function with its behaviour, an "
+                "error, a document. Leave out background. At most 60."
             ),
             **GATE.parameters["properties"],
         },
@@ -133,12 +131,10 @@ PLAN = ToolSpec(
     description="Give the whole plan, in one call.",
     parameters=_object(
         {
-            "approach": _text(
-                "Two or three sentences, written first: how the goal is reached and what is risky in it."
-            ),
+            "approach": _text("Two or three sentences, written first: how to reach the goal and what is risky."),
             "conventions": _texts(
                 "What has to be the same in every step: names, error types, formats, where tests go, how things are "
-                "documented. Every engineer sees these. [] when nothing is open."
+                "documented. Every engineer sees these. [] if there are none."
             ),
             "steps": _list(
                 f"2 to {MOST} steps, in the order in which they make sense.",
@@ -154,9 +150,9 @@ _PART = {key: value for key, value in _STEP.items() if key != "interfaces"} | {
     "covers": {
         "type": "array",
         "items": {"type": "integer"},
-        "description": "Numbers of the task's criteria that hold once this step is done. [] when none.",
+        "description": "Numbers of the task's criteria that hold once this step is done. [] if none.",
     },
-    "needs": _texts("Names of the steps in this answer that must be done before it. Left out: the one before it."),
+    "needs": _texts("Names of the steps in this answer that must be done before it. Omitted: the one before it."),
 }
 
 SPLIT = ToolSpec(
@@ -176,10 +172,10 @@ _CHANGED = {
     "change": {
         "type": "string",
         "enum": ["add", "drop", "reword"],
-        "description": "add: a new step. drop: it is not needed any more. reword: do it otherwise; give what differs.",
+        "description": "add: a new step. drop: it is no longer needed. reword: do it differently; give what differs.",
     },
     "reason": _text("Which result makes this necessary, in one sentence."),
-    "after": _text("For add: the name of the step that it follows. Left out: it comes last."),
+    "after": _text("For add: the name of the step that it follows. Omitted: it comes last."),
     **{key: value for key, value in _STEP.items() if key not in ("covers", "interfaces")},
     "name": _text("The step's name: a known one for drop and reword, a new one for add."),
     "phase": _PHASE["phase"],
@@ -187,7 +183,7 @@ _CHANGED = {
 
 CHANGE = ToolSpec(
     name="change",
-    description="Say what changes in the steps that are still to come, in one call. An empty list: nothing does.",
+    description="Change the remaining steps, in one call. An empty list changes nothing.",
     parameters=_object(
         {
             "changes": _list(
@@ -217,4 +213,4 @@ ALIASES = {
     "action": "change",
     "why": "reason",
 }
-"""Other words for fields, as models write them however they are asked."""
+"""Other field names that models use despite the schema."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 OWN = "bough"
-"""What stands for bough's own agent where an outside one could be named."""
+"""The name of bough's own agent where an outside one could be named."""
 MODEL = "agent:"
-"""How a name begins that stands for an outside agent in place of a model: then it answers bough's own questions too."""
+"""The prefix of an outside agent used as a model: then it answers bough's own questions too."""
 
 
 class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -16,16 +16,16 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     command: str | None = None
     """How it is started, so that it speaks the Agent Client Protocol on its standard input and output."""
     network: str | None = None
-    """What it, and every command it runs, reaches: off, loopback, registries, allow:HOST,… or on."""
+    """What it, and every command it runs, can reach: off, loopback, registries, allow:HOST,… or on."""
     env: tuple[str, ...] = ()
-    """Variables of yours that it sees, its key among them: so does every command that it runs."""
+    """Variables of yours that it sees, including its key: so does every command that it runs."""
     mode: str | None = None
-    """Of the modes that the agent offers, the one it works in where bough confines it."""
+    """The agent's mode to use where bough confines it."""
     home: tuple[str, ...] = ()
     """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""
 
 
 def title_of(agent: str) -> str:
-    """For people: a command line is no name."""
+    """For people: a command line is not a name."""
     program = agent.split(" ", 1)[0]
     return agent if program == agent else program.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Programs that run beside the commands of a checkout."""
+"""Programs that run alongside the commands of a checkout."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 ENDING = ".services"
-"""Of a folder beside a checkout's temporary files: where its services keep theirs, which outlive checks."""
+"""Suffix of the folder next to a checkout's temporary files where its services keep theirs, which outlive checks."""
 
 
 class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A program that runs beside the commands of a checkout: a database, a queue."""
+    """A program that runs alongside the commands of a checkout: a database, a queue."""
 
     run: str
     """Its command, in the foreground. `$PORT` is a free port of its own, `$DATA` an empty folder of its own."""
@@ -22,4 +22,4 @@ class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     env: dict[str, str] = field(default_factory=dict)
     """Variables that the checkout's commands get: `$PORT` in a value is the service's."""
     timeout: Annotated[float, Meta(gt=0)] = 30.0
-    """Seconds until it has to be ready."""
+    """Seconds within which it must be ready."""

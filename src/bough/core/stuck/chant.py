@@ -1,15 +1,15 @@
-"""One answer that says the same thing over and over."""
+"""One answer that keeps saying the same thing."""
 
 from __future__ import annotations
 
 import re
 
 PIECE = 50
-"""Characters that come again."""
+"""Characters that are repeated."""
 APART = 500
-"""The longest thing said over and over."""
+"""The longest repeated text."""
 TAIL = 8_000
-"""Characters at the end of an answer that are looked at."""
+"""Characters at the end of an answer that are examined."""
 
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _STRUCTURE = re.compile(r"(?m)^[ \t]*(?:[#>|]|[-*+] |\d+[.)] |```).*$")

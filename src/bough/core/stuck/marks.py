@@ -24,9 +24,9 @@ Kind = Literal["same", "alike", "error", "refused"]
 """How an act repeats another, see `repeats`."""
 
 LITTLE = 12
-"""A result with fewer letters than this (an exit status, an empty list) proves nothing by itself."""
+"""A result with fewer letters than this (an exit status, an empty list) proves nothing on its own."""
 SPECIFIC = 20
-"""An error needs as many letters to be known again whatever was tried."""
+"""Letters an error needs to be recognised again whatever was tried."""
 
 
 class Mark(Struct, frozen=True):
@@ -47,12 +47,12 @@ class Mark(Struct, frozen=True):
     writes: bool
     transit: bool
     error: int
-    """What went wrong, all of it; 0 when nothing did."""
+    """Everything that went wrong; 0 if nothing did."""
     head: int
     """The first line of it."""
     sketch: tuple[int, ...]
     era: int = 0
-    """How often the workspace had been changed before it."""
+    """How often the workspace had changed before it."""
 
 
 def mark_act(act: Act, round_: int, era: int) -> Mark:
@@ -80,12 +80,12 @@ def mark_act(act: Act, round_: int, era: int) -> Mark:
 
 
 def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
-    """Whether `now` brought nothing that `then` had not brought, and why.
+    """Whether `now` achieved nothing beyond `then`, and why.
 
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
-    error    the same error after a call much like it
-    refused  a write much like it, refused with the same first line
-    alike    nearly the same call, and a result that is the same to the letter
+    error    the same error after a similar call
+    refused  a similar write, refused with the same first line
+    alike    nearly the same call, and exactly the same result
     """
     if now.tool != then.tool:
         return None
@@ -93,8 +93,8 @@ def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
         return "same" if now.ok else "error"
     if not now.ok and not then.ok:
         return _classify_trouble(now, then, rules)
-    # Two successful writes that differ are two writes, however alike their answers; and of short arguments a number
-    # is the better part.
+    # Two different successful writes are two writes, however similar their answers; and in short arguments a number
+    # matters most.
     if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
         return "alike" if measure_likeness(now.sketch, then.sketch) >= rules.alike_call else None
     return None

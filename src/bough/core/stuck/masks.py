@@ -14,14 +14,14 @@ from hashlib import blake2b
 from itertools import islice, pairwise
 
 READ = 16_000
-"""Characters of a result that are looked at, from both ends. With `SKETCHED` the bound on what one call can cost."""
+"""Characters of a result that are looked at, from both ends. With `SKETCHED` it bounds the cost of one call."""
 SKETCHED = 2_000
 """Characters of the arguments that likeness is measured on, from both ends."""
 BRIEF = 600
-"""A failure in transit is said in so many characters; a failing test that mentions one is not."""
+"""A transport failure is at most this many characters; a failing test that mentions one is longer."""
 
-# Each pattern begins with one character or a set of them: the search then skips to the candidates. Where one cannot,
-# the words that it needs are looked for first.
+# Each pattern begins with one character or a set of them, so the search skips to the candidates. Where one cannot, the
+# words that it needs are searched first.
 _TIMES = re.compile(
     r"\d(?:"
     r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -57,7 +57,7 @@ def clip_text(text: str, most: int = READ) -> str:
 
 
 def mask_text(text: str) -> str:
-    """The text without what changes by itself."""
+    """The text without what changes on its own."""
     if "\x1b" in text:
         text = _COLOURS.sub("", text)
     text = _TEMPORARY.sub("<temporary>", text)
@@ -69,7 +69,7 @@ def mask_text(text: str) -> str:
 
 
 def _mask_identifier(found: re.Match[str]) -> str:
-    """Only what no word and no plain number looks like: hexadecimal with letters and digits, standing by itself."""
+    """Only what cannot be a word or a plain number: hexadecimal with letters and digits, on its own."""
     text, before = found[0], found.string[max(found.start() - 2, 0) : found.start()]
     if before[-1:].isalnum() and before.lower() != "0x":
         return text
@@ -78,17 +78,17 @@ def _mask_identifier(found: re.Match[str]) -> str:
 
 
 def mask_decimals(masked: str) -> str:
-    """The decimals of a score gone as well. How far something has come (12.5 %, 3.1 MB) is not a score."""
+    """The decimals of a score removed as well. Progress (12.5 %, 3.1 MB) is not a score."""
     return _DECIMALS.sub("<decimal>", masked) if "." in masked else masked
 
 
 def mask_numbers(masked: str) -> str:
-    """All numbers and quoted names gone as well."""
+    """All numbers and quoted names removed as well."""
     return _QUOTED.sub("<quoted>", _DIGITS.sub("#", masked))
 
 
 def hash_text(text: str) -> int:
-    """Short enough to keep, long enough that two texts of one run never share it by chance."""
+    """Short enough to keep, long enough that two texts of one run do not share it by chance."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big")
 
 
@@ -137,5 +137,5 @@ def _walk_trouble_lines(text: str) -> Iterator[str]:
 
 
 def is_transient(text: str) -> bool:
-    """A service was unavailable just now: trying again is right. A long text is about something else."""
+    """A service was temporarily unavailable: retrying is right. A long text is about something else."""
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None

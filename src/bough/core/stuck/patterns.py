@@ -1,6 +1,6 @@
 """Every way of being stuck, as one table: what it sees in the watch, how sure that is, and what would help.
 
-The rows are asked from top to bottom and the first that finds something speaks.
+The rows are tried from top to bottom; the first match wins.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Finder = Callable[[Watch, Turn, StuckRules], Found | None]
 
 
 def find_signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
-    """What the round that was just seen shows, together with those before it."""
+    """What the latest round shows, together with those before it."""
     for pattern, find, confidence, recommended in TABLE:
         found = find(watch, turn, rules) if pattern in rules.patterns else None
         if found is not None:
@@ -40,7 +40,7 @@ def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | No
     """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
     times = count_repetitions(turn.text)
     if times >= rules.chants:
-        return Found((watch.round,), f"One answer says the same thing {times} times over.")
+        return Found((watch.round,), f"One answer says the same thing {times} times.")
     said = watch.said
     if len(said) < rules.silent or not all(_is_alike(one.sketch, said[-1].sketch, rules) for one in said):
         return None
@@ -61,20 +61,18 @@ def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
         firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
-            return Found(
-                _list_rounds(run), f"{_render_tools(turn)} fails in the same way again and again, with {ways}."
-            )
+            return Found(_list_rounds(run), f"{_render_tools(turn)} keeps failing in the same way, with {ways}.")
     for latest in {one.error for one in watch.failed if one.round == watch.round}:
         rounds = tuple(sorted({one.round for one in watch.failed if one.error == latest}))
         if len(rounds) >= rules.errors_apart:
-            return Found(rounds, f"The same error came {len(rounds)} times, whatever was tried in between.")
+            return Found(rounds, f"The same error occurred {len(rounds)} times, whatever was tried in between.")
     return None
 
 
 def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """A cycle of calls with the same results; the same thing read again unchanged."""
     run = _find_loop(watch.wasted, rules)
-    # That the arguments differ a little is weaker evidence: it takes one more round.
+    # Slightly different arguments are weaker evidence: that takes one more round.
     need = rules.repeats + (any(one.kind == "alike" for one in run))
     if len(run) < need:
         return None
@@ -92,23 +90,23 @@ def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     returned = sorted(again)
     if len(returned) < rules.returns or returned[-1] != watch.round:
         return None
-    return Found(tuple(returned), f"The files came back to a state that they had before {len(returned)} times.")
+    return Found(tuple(returned), f"The files returned to an earlier state {len(returned)} times.")
 
 
 def no_progress(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
-    """Nothing changed, no other test fails or passes, and nothing new was read."""
+    """Nothing changed, the same tests pass and fail, and nothing new was read."""
     if len(watch.idle) < rules.idle or watch.idle[-1] != watch.round:
         return None
-    return Found(watch.idle, f"{len(watch.idle)} rounds in a row changed nothing and brought nothing new to know.")
+    return Found(watch.idle, f"{len(watch.idle)} rounds in a row changed nothing and found nothing new.")
 
 
 def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
-    """Read after read with different arguments, and no use is made of any."""
+    """Read after read with different arguments, and none is used."""
     looked = watch.looked
     if len(looked) < rules.looks or len({one.shape for one in looked}) > 1:
         return None
     rounds = tuple(one.round for one in looked)
-    return Found(rounds, f"{len(looked)} rounds in a row read with {_render_tools(turn)} and no use was made of it.")
+    return Found(rounds, f"{len(looked)} rounds in a row read with {_render_tools(turn)} without using what was read.")
 
 
 FAILING: tuple[Kind, ...] = ("error", "refused")
@@ -127,7 +125,7 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
 
 
 def _find_loop(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
-    """The wasted rounds at the end that belong to one loop: all the same distance back, or all close."""
+    """The last wasted rounds that form one loop: all the same distance back, or all close."""
     same = close = len(wasted)
     while same and wasted[same - 1].lag == wasted[-1].lag <= rules.period:
         same -= 1

@@ -1,4 +1,4 @@
-"""The words of the stuck detector: what it is shown, what it says, and every threshold it goes by."""
+"""The vocabulary of the stuck detector: what it sees, what it reports, and every threshold it uses."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Turn(Struct, frozen=True):
     text: str = ""
     acts: tuple[Act, ...] = ()
     failing: frozenset[str] | None = None
-    """The tests that fail now, when that is known."""
+    """The tests that fail now, if known."""
 
 
 class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Work has stopped moving: how, how sure, what repeats, and what would help."""
+    """Work is stuck: how, how sure, what repeats, and what would help."""
 
     pattern: Pattern | SoftLimit
     confidence: float
@@ -63,31 +63,31 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     patterns: tuple[Pattern, ...] = PATTERNS
     """The ones that may be raised."""
     window: int = 10
-    """Rounds that a repeat may lie back."""
+    """How many rounds back a repeat may lie."""
     period: int = 5
     """The longest cycle: rounds that repeat in step lie no further back."""
     repeats: int = 3
     """Rounds in a row that only repeat earlier ones, in step, before it is `circular_tools`."""
     errors: int = 3
-    """How often the same error comes in a row before it is `repeated_error`."""
+    """How often the same error occurs in a row before it is `repeated_error`."""
     errors_apart: int = 4
-    """How often it comes with other work in between."""
+    """How often it occurs with other work in between."""
     error_window: int = 24
     """Rounds among which those are counted."""
     silent: int = 3
-    """Answers in a row without a usable call: `monologue`, or `repetitive_output` when they say the same."""
+    """Answers in a row without a usable call: `monologue`, or `repetitive_output` if they say the same."""
     chants: int = 10
-    """How often one answer says the same piece of text over and over before it is `repetitive_output`."""
+    """How often one answer repeats the same piece of text before it is `repetitive_output`."""
     idle: int = 5
-    """Rounds in a row without a change and without anything new to know before it is `no_progress`."""
+    """Rounds in a row without a change and without new information before it is `no_progress`."""
     returns: int = 3
-    """How often the workspace comes back to a tree it had before it is `oscillation`."""
+    """How often the workspace returns to an earlier tree before it is `oscillation`."""
     looks: int = 14
-    """Rounds in a row that read with different arguments, with no use made of it, before it is `paging`."""
+    """Rounds in a row that read with different arguments, without using it, before it is `paging`."""
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
     alike_error: float = 0.55
-    """How alike two calls with the same error must be to count as one thing tried twice."""
+    """How similar two calls with the same error must be to count as one thing tried twice."""
     alike_refused: float = 0.75
     """The same for two writes that were refused with the same first line and different details."""
     alike_call: float = 0.9

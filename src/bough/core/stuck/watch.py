@@ -16,9 +16,9 @@ T = TypeVar("T")
 D = TypeVar("D", Mark, "Failed")
 
 ACTS = 16
-"""Calls of one round that are looked at."""
+"""Calls of one round that are examined."""
 KNOWN = 64
-"""Results that are remembered when it is asked whether something is new."""
+"""Results that are remembered to tell what is new."""
 
 
 class Wasted(Struct, frozen=True):
@@ -29,7 +29,7 @@ class Wasted(Struct, frozen=True):
     """How many rounds back."""
     kind: Kind
     verbatim: bool
-    """The very calls of the round before."""
+    """Exactly the calls of the round before."""
 
 
 class IdleAnswer(Struct, frozen=True):
@@ -54,7 +54,7 @@ class Stood(Struct, frozen=True):
 
 
 class Looked(Struct, frozen=True):
-    """A round that did nothing but read something new."""
+    """A round that only read something new."""
 
     round: int
     shape: int
@@ -66,25 +66,25 @@ class Watch(Struct, frozen=True):
     round: int = 0
     """Rounds seen so far."""
     era: int = 0
-    """How often the workspace was changed."""
+    """How often the workspace has changed."""
     failing: int = 0
     marks: tuple[Mark, ...] = ()
     wasted: tuple[Wasted, ...] = ()
-    """The last rounds in a row that brought nothing new by repeating."""
+    """The last rounds in a row that only repeated earlier ones."""
     idle: tuple[int, ...] = ()
-    """The last rounds in a row without a change and without anything new to know. Where no tree is known, only a repeat
-    shows that nothing changed."""
+    """The last rounds in a row without a change and without new information. If no tree is known, only a repeat shows
+    that nothing changed."""
     said: tuple[IdleAnswer, ...] = ()
     """The last rounds in a row without a usable call."""
     failed: tuple[Failed, ...] = ()
-    """Kept where trees are known: only then is it known that something, or nothing, was changed in between."""
+    """Kept if trees are known: only they show whether something changed in between."""
     stood: tuple[Stood, ...] = ()
     looked: tuple[Looked, ...] = ()
     known: tuple[int, ...] = ()
 
 
 def reset_watch(watch: Watch) -> Watch:
-    """An empty memory that keeps counting rounds: after a signal, or when a person has spoken."""
+    """An empty memory that keeps counting rounds: after a signal, or after a person's message."""
     return Watch(round=watch.round)
 
 
@@ -94,7 +94,7 @@ def note_round(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
 
 
 def _note_silence(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
-    """Words alone change nothing: what was repeating before them still is."""
+    """Text alone changes nothing: what was repeating before it still is."""
     said = IdleAnswer(watch.round + 1, sketch_text(turn.text))
     return replace(watch, round=watch.round + 1, said=keep_last((*watch.said, said), rules.silent))
 
@@ -111,12 +111,12 @@ def _note_acts(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
         found.append(_find_earlier(one, watch.marks, rules))
         marks.append(one)
         watch = _note_change(watch, act, one, found[-1])
-    # A service that was unavailable neither gets the work on nor shows that it is stuck.
+    # An unavailable service neither advances the work nor shows that it is stuck.
     return _remember(watch, marks, found, rules) if marks else watch
 
 
 def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
-    """The nearest earlier round in which the same was done to the same effect."""
+    """The nearest earlier round that did the same with the same result."""
     for then in reversed(marks):
         kind = classify_repeat(now, then, rules)
         if kind is not None:
@@ -125,7 +125,7 @@ def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tupl
 
 
 def _note_tests(watch: Watch, turn: Turn) -> Watch:
-    """Other tests fail than before: the work is moving, whatever it looks like."""
+    """Different tests fail than before: the work is making progress, whatever it looks like."""
     if turn.failing is None:
         return watch
     failing = hash_text("\n".join(sorted(turn.failing))) or 1
@@ -135,7 +135,7 @@ def _note_tests(watch: Watch, turn: Turn) -> Watch:
 
 
 def _note_change(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
-    """Count the change, if the act made one. Where no tree is known, a successful write did, unless it is a repeat."""
+    """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
         before = watch.stood[-1].tree if watch.stood else ""
         if act.tree == before:
@@ -172,7 +172,7 @@ def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | No
 def _list_wasted(
     watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
 ) -> tuple[Wasted, ...]:
-    """A round is wasted when each of its calls is a repeat; one that is not makes up for all before it."""
+    """A round is wasted if each of its calls is a repeat; one that is not resets the count."""
     again = [each for each in found if each is not None]
     if len(again) < len(found):
         return ()

@@ -1,5 +1,5 @@
 """The text protocol: how a model that cannot call tools does the same work. It writes files, edits and one command in
-fenced blocks; what it wrote is read here into the very calls that another model would have made."""
+fenced blocks; they are parsed here into the calls that another model would have made."""
 
 from __future__ import annotations
 

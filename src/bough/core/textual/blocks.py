@@ -1,4 +1,4 @@
-"""The fenced blocks of an answer, with the words around each that may say which file it is."""
+"""The fenced blocks of an answer, with the text around each that may say which file it is."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from msgspec import Struct
 
 _FENCE = re.compile(r"^[ \t>*-]{0,6}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _NESTING = frozenset({"markdown", "md", "mdx"})
-"""Languages whose text has fences of its own."""
+"""Languages whose text contains fences."""
 
 
 class Block(Struct, frozen=True):
     info: str
-    """What stands behind the opening fence."""
+    """What follows the opening fence."""
     text: str
     before: str
-    """The last words before it, as far as they are about it."""
+    """The last lines before it, if they are about it."""
     closed: bool = True
 
     @property
     def language(self) -> str:
-        """The language tag; empty where there is none, or where it is a path."""
+        """The language tag; empty if there is none, or if it is a path."""
         found = re.match(r"\{?\.?([A-Za-z][\w+#-]*)", self.info)
         rest = self.info[found.end() :] if found else ""
         return found[1].lower() if found and not rest.startswith((".", "/", "\\")) else ""
 
 
 def find_blocks(text: str) -> list[Block]:
-    """All blocks in their order. A last one that is never closed reaches to the end."""
+    """All blocks in order. A last one that is never closed extends to the end."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
     if len(fences) == 1 and _is_bare_fence(lines[fences[0]]) and not "".join(lines[fences[0] + 1 :]).strip():
-        # Only the end of a block: the answer began inside of it.
+        # Only the end of a block: the answer began inside it.
         return [Block("", "\n".join(lines[: fences[0]]), "")] if fences[0] else []
     found: list[Block] = []
     at, after = 0, 0
@@ -82,6 +82,6 @@ def _looks_like_opening(info: str) -> bool:
 
 
 def _take_last_lines(before: str) -> str:
-    """The last two lines of words before a block."""
+    """The last two lines of text before a block."""
     words = [line.strip() for line in before.split("\n") if line.strip()]
     return "\n".join(words[-2:])

@@ -1,4 +1,4 @@
-"""Tool calls that a model wrote as JSON into its text, as many small models do whatever they are asked for."""
+"""Tool calls that a model wrote as JSON into its text, as many small models do whatever the prompt says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BROKEN_WRITE = re.compile(
     r'"name"\s*:\s*"write".*?"path"\s*:\s*"([^"\n]+)"\s*,\s*"content"\s*:\s*"(.*?)"?\s*\}*\s*(?:```|</tool_call>)?\s*$',
     re.DOTALL,
 )
-"""A call whose JSON is broken, as a rule by quotes or line ends in the code: what it means is plain."""
+"""A call whose JSON is broken, usually by quotes or line ends in the code: its meaning is clear."""
 _FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
 _WRAPPED = re.compile(r"\s*<code>\n?(.*?)\n?</code>\s*", re.DOTALL)
 FIELDS = {
@@ -25,11 +25,11 @@ FIELDS = {
     "read": ("path",),
     "done": ("summary",),
 }
-"""The tools that the text protocol has, and what each cannot do without."""
+"""The tools of the text protocol, and the required fields of each."""
 
 
 def find_written_calls(text: str) -> list[Call]:
-    """The calls in a text, in order. Only whole ones, and only of tools that there are."""
+    """The calls in a text, in order. Only complete ones, and only of known tools."""
     found = [call for value in _find_objects(text) if (call := _read_call(value)) is not None]
     if found:
         return found

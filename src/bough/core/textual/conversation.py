@@ -1,4 +1,4 @@
-"""A conversation as a model in the text protocol sees it: no calls and no results, only words on both sides."""
+"""A conversation as a model in the text protocol sees it: no calls and no results, only text on both sides."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bough.core.conversation.text_fitting import shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
 
 ANSWER = 1_500
-"""Tokens of the model's own last answer that it is shown again."""
+"""Tokens of its own last answer that the model sees again."""
 OUTPUT = 700
-"""Tokens of what a block of it came to."""
+"""Tokens of a block's result."""
 
 
 def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
-    """Results are told by bough; neighbours on one side become one message, which small models' templates expect."""
+    """bough reports results; adjacent messages of one side become one, which small models' templates expect."""
     told: list[Message] = []
     for message in _usable(messages):
         if isinstance(message, Replied):
@@ -30,7 +30,7 @@ def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
 
 
 def _usable(messages: Iterable[Message]) -> list[Message]:
-    """Without answers that came to nothing: a small model that sees one again says it again (183 times out of 183)."""
+    """Without useless answers: a small model that sees one again repeats it (183 times out of 183)."""
     all_of_them = list(messages)
     after = [*all_of_them[1:], None]
     return [

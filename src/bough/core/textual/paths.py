@@ -1,4 +1,4 @@
-"""Which file a block is meant for."""
+"""Which file a block is for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LABEL = re.compile(
 _PLACEHOLDER = re.compile(
     r"(^|/)(solution|main|app|example|file|filename|code|script|answer|your_\w+|my_\w+)\.\w+$", re.I
 )
-"""Names that stand for whatever the file is called."""
+"""Generic names that may stand for the real file name."""
 _NAMES = ("Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "go.mod")
 SUFFIXES = {
     "python": ("py", "pyi"),
@@ -67,19 +67,19 @@ SUFFIXES = {
     "dart": ("dart",),
     "zig": ("zig",),
 }
-"""How files of a language end."""
+"""File extensions of a language."""
 _TEST = re.compile(
     r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*[._-](test|tests|spec))\.\w+$|(^|/)conftest\.py$"
 )
 
 
 class Known(Struct, frozen=True, dict=True):
-    """What there is to choose from."""
+    """The files to choose from."""
 
     paths: tuple[str, ...] = ()
     """The files of the workspace."""
     meant: tuple[str, ...] = ()
-    """Those that the task is about, the likeliest first."""
+    """Those the task is about, the likeliest first."""
 
     @cached_property
     def by_name(self) -> dict[str, list[str]]:
@@ -90,7 +90,7 @@ class Known(Struct, frozen=True, dict=True):
 
 
 def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
-    """The files of a workspace, and which of them a task speaks of: named in its words, or changed so far."""
+    """The files of a workspace, and which of them a task is about: named in its text, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
     named = [path for found in _PATH.finditer(instructions) if (path := _find_existing(found[1], there, listed))]
@@ -108,7 +108,7 @@ def is_test(path: str) -> bool:
 
 
 def find_path(block: Block, known: Known) -> str:
-    """The file that a block names, in one of the places where models name it; empty when it names none."""
+    """The file that a block names, in one of the places where models name it; empty if it names none."""
     for said in _list_info_paths(block):
         if path := _resolve_path(said, known, sure=True):
             return path
@@ -128,12 +128,12 @@ def _list_info_paths(block: Block) -> list[str]:
 
 
 def _find_path_before(block: Block, known: Known) -> str:
-    """The last line of words before it: alone on its line, or the one path that the line speaks of."""
+    """The last line of text before it: alone on its line, or the one path that the line mentions."""
     lines = block.before.split("\n")
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):
             return path
-        # What a line ends with is what it announces; that may be a new file.
+        # A line announces what it ends with; that may be a new file.
         end = len(line.rstrip(" :*`\"'"))
         paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
         fitting = [path for path in paths if path and _matches_language(path, block.language)]
@@ -151,7 +151,7 @@ def _matches_language(path: str, language: str) -> bool:
 
 
 def _resolve_path(said: str, known: Known, sure: bool) -> str:
-    """The workspace's path for what was said. `sure`: it stands where only a path stands, so it may be a new file."""
+    """The workspace's path for a name. `sure`: it is where only a path can be, so it may be a new file."""
     said = said.strip().strip("`*\"'()[]{}<>,;").removeprefix("./").replace("\\", "/")
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
     if not said or (said.startswith("/") and "." not in said):
@@ -172,13 +172,13 @@ def _find_existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
 
 
 def _find_by_name(said: str, listed: tuple[str, ...]) -> str:
-    """The one file whose path ends like that."""
+    """The only file whose path ends like that."""
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
     return ends[0] if len(ends) == 1 else ""
 
 
 def find_only_path(block: Block, known: Known) -> str:
-    """The one file that a block without a name can be meant for: the task's own, in that language, and no test."""
+    """The only file that a block without a name can be for: the task's own, in that language, and not a test."""
     suffixes = SUFFIXES.get(block.language)
     fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]
     code = [path for path in fitting if path.rpartition(".")[2] not in _WORDS]

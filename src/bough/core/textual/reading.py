@@ -1,7 +1,7 @@
-"""From a model's words to calls: what a person would do who has the answer before them and is asked to act on it.
+"""From a model's text to calls: what a person would do who reads the answer and has to act on it.
 
-Whole files, edits and a command are in blocks; what a block is meant for is said in its first line, beside it or before
-it, or is plain from the task. A block that is cut off, or of which nothing says where it belongs, is left alone.
+Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
+or is clear from the task. A block that is cut off, or whose file is unknown, is ignored.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ _SUMMARY = 300
 class Reading(Struct, frozen=True):
     calls: tuple[Call, ...] = ()
     done: str | None = None
-    """What it says when it says that it is done."""
+    """Its summary, if it says that it is done."""
     more: bool = False
     """It says that it is not done yet."""
     aside: tuple[str, ...] = ()
-    """Tests that were there before and would have been rewritten beside the work: they are left alone."""
+    """Existing tests that would have been rewritten along with the work: they are left alone."""
 
 
 def read_calls(text: str, known: Known, stop: Stop = "end") -> Reading:
-    """`stop`: how the answer ended; the last block of one that was cut off is not whole."""
+    """`stop`: how the answer ended; the last block of one that was cut off is incomplete."""
     text = _SPECIAL.sub("", _THINKING.sub("", text)).strip("\n")
     done = _DONE.search(text)
     more = bool(_MORE.search(text))
@@ -90,7 +90,7 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
 
 
 def _keep_last(made: list[Call]) -> list[Call]:
-    """A file that is written twice in one answer was thought over: the last one counts."""
+    """If one answer writes a file twice, the last version counts."""
     writes: dict[str, Call] = {}
     for call in made:
         if call.name == "write":
@@ -105,14 +105,14 @@ def _get_path(call: Call) -> str:
 def _build_write(path: str, block: Block, known: Known) -> Call:
     text = block.text
     first, _, rest = text.partition("\n")
-    # A first line that is only the path says where it goes; in a file that had none it is no part of it.
+    # A first line that is only the path says where the block goes; it is not part of the file.
     if first.strip().strip("`*:") == path:
         text = rest.lstrip("\n")
     return calls.make_call("write", path=path, content=text.rstrip() + "\n")
 
 
 def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
-    """Of blocks that name no file the longest is the file, as a rule: the others are examples of its use."""
+    """Among blocks that name no file the longest is usually the file: the others are examples of its use."""
     code = [
         block
         for block in unnamed
@@ -125,7 +125,7 @@ def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
 
 
 def _is_whole_file(block: Block, path: str) -> bool:
-    """It can be that file, as far as its looks go: code, and no tests or output of a program."""
+    """It looks like that file: code, and not tests or program output."""
     if _TESTS.search(block.text) and not paths.is_test(path):
         return False
     if block.language in paths.SUFFIXES:
@@ -171,7 +171,7 @@ def _is_json_like(block: Block) -> bool:
 
 
 def _read_bare_code(text: str, known: Known) -> list[Call]:
-    """An answer that is nothing but the file: no fence, no words."""
+    """An answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
     if "```" in text or not _CODE.match(text.lstrip()) or not paths.find_only_path(block, known).endswith(".py"):
         return []
@@ -194,7 +194,7 @@ def _read_edits(block: Block, known: Known) -> list[Call]:
 
 
 def _find_edited_path(block: Block, known: Known) -> str:
-    """The file of an edit: its name may stand inside, above the first marker."""
+    """The file of an edit: its name may be inside, above the first marker."""
     for line in block.text.split("<<<<<", 1)[0].split("\n"):
         if line.strip() and (path := paths.find_path(Block("", "", line), known)):
             return path
@@ -208,7 +208,7 @@ def _build_edit(path: str, old: str, new: str) -> Call:
 
 
 def _read_diff(block: Block, known: Known) -> list[Call]:
-    """A unified diff as edits: what it takes away is looked for, line numbers are not believed."""
+    """A unified diff as edits: the removed text is searched for, line numbers are ignored."""
     path, made = "", []
     for part in re.split(r"(?m)^(?=--- )", block.text):
         named = re.search(r"(?m)^\+\+\+ (?:b/)?(\S+)", part)
@@ -227,7 +227,7 @@ def _read_diff(block: Block, known: Known) -> list[Call]:
 
 
 def _drop_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
-    """Small models like to rewrite the tests beside the work. Those that were there stay, when there is work."""
+    """Small models like to rewrite the tests along with the work. Existing ones stay, if there is other work."""
     changes = [(call, _get_path(call)) for call in found if call.name in ("write", "edit")]
     there = set(known.paths)
     aside = [call for call, path in changes if paths.is_test(path) and path in there]

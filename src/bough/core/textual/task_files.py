@@ -1,5 +1,5 @@
-"""What a model in the text protocol is shown at once, instead of waiting until it asks: the files that the task is
-about, its tests, and what fails."""
+"""What a model in the text protocol sees from the start, instead of asking for it: the files that the task is about,
+its tests, and what fails."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from bough.core.textual.paths import Known, find_only_path, is_test
 SMALL_WINDOW = 16_384
 """Tokens up to which a window is small: conversations are rebuilt there rather than continued."""
 UNKNOWN_WINDOW = 8_192
-"""What is taken for the window of a model that does not say."""
+"""The assumed window of a model that does not report one."""
 RESERVED = 2_500
 """Tokens for the task itself and for the answer."""
 SHORT = 250
-"""Lines up to which a file is best rewritten as a whole."""
+"""Lines up to which rewriting a whole file is best."""
 FILES = 12
-"""Files that are shown at most."""
+"""The most files to show."""
 FAILURES = 3
-"""Failing tests that are shown; one says what to do next, thirty hide it."""
+"""Failing tests to show; one says what to do next, thirty hide it."""
 FAILURE = 350
 """Tokens of each."""
 LINES = 12
-"""Lines of an output of which nothing else can be told."""
-ENDLESS = "It was ended after {} seconds without a result: the code is far too slow, or a loop in it never ends."
+"""Lines of an output without recognisable errors."""
+ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
 _MARKED = re.compile(r"[E>]\s")
 """How pytest marks the line that failed, and why."""
 _TELLING = re.compile(
@@ -62,7 +62,7 @@ def choose_files(known: Known) -> list[str]:
 
 
 def render_files(texts: Mapping[str, str], order: Sequence[str], most: int) -> str:
-    """Each file in a block under its path. What the work is comes last but for its tests, as it is read last."""
+    """Each file in a block under its path. The work and its tests come last: small models weigh what they read last."""
     kept: dict[str, str] = {}
     for path in order:
         if path not in texts or "\0" in texts[path][:1000]:
@@ -82,7 +82,7 @@ def render_failing(verdict: Verdict) -> str:
     """What the check said, shortened to what failed."""
     if verdict.ruling == "tampered":
         places = "\n".join(f"- {each.path}: {each.what}" for each in verdict.tampering[:FAILURES])
-        return f"{verdict.reason}\nThese have to be as they were:\n{places}"
+        return f"{verdict.reason}\nRestore these:\n{places}"
     if verdict.exit_status is None and verdict.seconds:
         return f"$ {verdict.command}\n{ENDLESS.format(round(verdict.seconds))}"
     if not verdict.failures:
@@ -99,7 +99,7 @@ def render_failing(verdict: Verdict) -> str:
 
 
 def extract_errors(text: str) -> str:
-    """The lines that say what is wrong; the last ones when that cannot be told."""
+    """The lines that say what is wrong; the last ones if none do."""
     lines = [line for line in text.strip().split("\n") if line.strip()]
     marked = [line for line in lines if _MARKED.match(line)]
     kept = marked or [line for line in lines if _TELLING.search(line)] or lines[-LINES:]
@@ -107,12 +107,12 @@ def extract_errors(text: str) -> str:
 
 
 def find_target(known: Known) -> str:
-    """The one file that is to be written, when it is plain which; else empty."""
+    """The one file to write, if it is clear which; otherwise empty."""
     return find_only_path(Block("", "", ""), known)
 
 
 def list_others(known: Known, path: str) -> list[str]:
-    """Other files of code that the task is about."""
+    """Other code files that the task is about."""
     return [each for each in known.meant if each != path and not is_test(each) and not _is_prose(each)]
 
 
@@ -140,6 +140,6 @@ def _build_fence(text: str) -> str:
 
 
 def render_names(paths: Iterable[str], most: int = 60) -> str:
-    """The other files, by name alone."""
+    """The other files, by name only."""
     names = [path for path in paths if not path.startswith(".")]
     return ", ".join(names[:most]) + (f" … ({len(names)} files)" if len(names) > most else "")

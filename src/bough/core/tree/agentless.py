@@ -1,6 +1,6 @@
 """What a step without an agent needs next: a command, a check, a critic.
 
-Nobody repairs such a step; when it does not end well, `on_error` says what follows."""
+No agent repairs such a step; when it fails, `on_error` decides what follows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def decide_agentless(task: Task) -> c.Command:
         return _decide_command(task)
     if task.step.role == "critic":
         return _decide_critic(task)
-    return c.ChangeState(State.TESTING, "the check is all there is to do")
+    return c.ChangeState(State.TESTING, "the step is only a check")
 
 
 def _decide_command(task: Task) -> c.Command:
@@ -37,12 +37,12 @@ def _decide_command(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, describe_command_end(task))
     if task.step.on_error in ("retry", "skip"):
         return c.Conclude(State.FAILED, "its command was interrupted")
-    said = f"`{shorten_line(task.step.run)}` was interrupted, and what it did outside of its workspace is not known"
+    said = f"`{shorten_line(task.step.run)}` was interrupted, and its effects outside the workspace are unknown"
     return c.Rest("stopped", f"{said}: `bough resume` runs it again")
 
 
 def describe_command_end(task: Task) -> str:
-    """How a command that failed ended, in a phrase."""
+    """How a failed command ended, as a phrase."""
     ran = task.outcome.ran
     assert ran is not None, "no command has run"
     how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"
@@ -51,9 +51,9 @@ def describe_command_end(task: Task) -> str:
 
 
 def _decide_critic(task: Task) -> c.Command:
-    """An examination that a plan asks for: what the critic's probes show is what it found."""
+    """An examination that the plan asks for: the critic's findings are what its probes show."""
     if task.outcome.reviewed is not None:  # In old journals.
-        return c.ChangeState(State.TESTING, "the critic has given its review")
+        return c.ChangeState(State.TESTING, "the critic has reviewed it")
     asks = task.examination.examined is None or bool(examination.list_open_contests(task))
     if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
@@ -66,7 +66,7 @@ def _decide_critic(task: Task) -> c.Command:
     if examination.list_open_contests(task):
         return c.Rule()
     count, of = len(examination.list_failing_probes(task)), len(examination.live(task))
-    return c.ChangeState(State.TESTING, f"{count} of {of} probes of the critic's fail")
+    return c.ChangeState(State.TESTING, f"{count} of the critic's {of} probes fail")
 
 
 def shorten_line(text: str, room: int = 160) -> str:

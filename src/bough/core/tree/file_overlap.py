@@ -1,7 +1,7 @@
-"""Who may run beside whom: which files a step is going to change, and whether two steps get in each other's way.
+"""Which steps may run in parallel: which files a step will change, and whether two steps conflict.
 
-What a step declares counts, then what its instructions say it changes, and, as soon as it has changed something, that.
-Two steps that both only add to a file (`CHANGELOG.md+`) do not get in each other's way: both additions are taken.
+What a step declares counts, then what its instructions say it changes, and, once it has changed something, that too.
+Two steps that both only add to a file (`CHANGELOG.md+`) do not conflict: both additions are kept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _CLAUSE = re.compile(r"[.;:!?](?=\s|$)|\n")
 
 
 def find_expected_files(step: Step) -> Mapping[str, bool]:
-    """The files that a step is going to change, as far as its plan says."""
+    """The files that a step will change, as far as the plan says."""
     if step.files:
         return {path.removesuffix(ADDS): path.endswith(ADDS) for path in step.files}
     return find_named_files(step.instructions)
@@ -60,8 +60,8 @@ def find_expected_files(step: Step) -> Mapping[str, bool]:
 
 @lru_cache(4096)
 def find_named_files(text: str) -> Mapping[str, bool]:
-    """The files that a text says are changed. The nearest verb before a name decides; files that are only to be read
-    do not count."""
+    """The files that a text says to change. The nearest verb before a name decides; files that are only read do not
+    count."""
     found: Touched = {}
     for clause in _CLAUSE.split(text[:20_000]):
         words = list(_WORD.finditer(clause))
@@ -75,8 +75,8 @@ def find_named_files(text: str) -> Mapping[str, bool]:
 
 
 def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> dict[str, tuple[str, bool]]:
-    """The files that running steps change: which of them does, and whether it only adds. `touched`: what they have
-    really changed by now, by step."""
+    """The files that running steps change: by which step, and whether it only adds. `touched`: what they have
+    really changed so far, by step."""
     found: dict[str, tuple[str, bool]] = {}
     for step in running:
         its = dict(find_expected_files(step))
@@ -89,7 +89,7 @@ def find_busy_files(running: Iterable[Step], touched: Mapping[str, Touched]) -> 
 
 
 def find_blocking_step(step: Step, files: Mapping[str, tuple[str, bool]]) -> Held | None:
-    """Whether a step has to wait for one of those that change these files."""
+    """The step that this one has to wait for because both change the same files."""
     both = {
         path: files[path][0]
         for path, adds in find_expected_files(step).items()

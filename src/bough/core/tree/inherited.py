@@ -1,4 +1,4 @@
-"""What a task knows from above and beside it when it begins."""
+"""What a task knows from its parents and siblings when it begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bough.core.acceptance.verdict import AllowedChange
 
 
 class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Kept with the task's beginning, so that a prompt is always a projection of the journal."""
+    """Recorded when the task begins, so that a prompt is always a projection of the journal."""
 
     above: tuple[str, ...] = ()
     """What the tasks above it are for, the goal first."""
@@ -21,29 +21,29 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     decisions: tuple[str, ...] = ()
     """What was decided elsewhere and holds here too."""
     beside: tuple[str, ...] = ()
-    """What siblings are at while it begins, one line each."""
+    """What siblings are working on when it begins, one line each."""
     later: tuple[str, ...] = ()
-    """For a phase, which is planned as it begins: the steps that come after it, one line each."""
+    """For a phase, which is planned when it begins: the steps after it, one line each."""
     allowed: tuple[AllowedChange, ...] = ()
-    """Original tests that may change: decided elsewhere in the run."""
+    """Original tests that may change, as decided elsewhere in the run."""
     requirements: tuple[Requirement, ...] = ()
-    """What it has to meet of what the goal asks, whole."""
+    """The goal's requirements that it has to meet, in full."""
     conventions: tuple[str, ...] = ()
     """What holds for every step of the plan."""
     interfaces: tuple[str, ...] = ()
-    """Names and signatures that the steps it needs leave to it, and those that it has to leave to others."""
+    """Names and signatures that the steps it needs provide, and those that it must provide to others."""
     loop: bool = False
     """A step above it repeats: `break` and `continue` may mean that one."""
 
 
 class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a critic is to judge."""
+    """What a critic judges."""
 
     since: str
-    """The change is what happened since this tree."""
+    """The change is everything since this tree."""
     verdicts: tuple[str, ...] = ()
-    """What checks said of it."""
+    """What checks said about it."""
     earlier: str = ""
-    """In old journals: what this critic found the last time."""
+    """In old journals: what this critic found last time."""
     probes: tuple[Probe, ...] = ()
-    """Those of its probes that failed the last time: whether they still do decides too."""
+    """Its probes that failed last time; they run again and count."""

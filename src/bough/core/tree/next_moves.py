@@ -1,4 +1,4 @@
-"""What the smaller steps of a task need next. Pure, and computed again after every event, never once."""
+"""What the smaller steps of a task need next. Pure, and recomputed after every event."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
 LEAST_RAISE = 3
-"""Rounds below which the grant of a step that its parent can do without is not raised."""
+"""The grant of a step that its parent can do without is not raised by fewer rounds than this."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
 AHEAD = 8
-"""Ready steps that are looked for at once: it is recomputed after every event, and a plan may have thousands."""
+"""Ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
-    """Carry the step out."""
+    """Run the step."""
 
     step: Step
     task: str
@@ -41,7 +41,7 @@ class Begin(Struct, frozen=True):
 
 
 class Skip(Struct, frozen=True):
-    """Leave the step out."""
+    """Skip the step."""
 
     step: Step
     why: str
@@ -60,7 +60,7 @@ class Jump(Struct, frozen=True):
 
 
 class GoTo(Struct, frozen=True):
-    """Go from a state that is over to another one."""
+    """Go from a finished state to another one."""
 
     state: str
     to: str
@@ -71,21 +71,21 @@ Move = Begin | Skip | EndPass | Jump | GoTo
 
 
 def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
-    """All that can be done now. Nothing, while running steps have to end first, or when the steps are over. `touched`:
-    files that running steps have really changed, by step."""
+    """All moves that are possible now. None while running steps have to end first, or when all steps have ended.
+    `touched`: files that running steps have really changed, by step."""
     if find_fatal_step(task):
         return []
     if control_flow.get_machine(task) is not None:
         return _list_machine_moves(task)
     if is_joined(task):
-        why = "another step came to a good end first"
+        why = "another step succeeded first"
     elif not (why := control_flow.explain_rest_skipped(task)):
         return [_choose_first_move(task, step) for step in _list_ready(task, touched)] or _end_pass(task)
     return _skip_rest(task, why) or _end_pass(task)
 
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
-    """Steps that could begin, but for a running one that changes the same files."""
+    """Steps that could begin if no running step changed the same files."""
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
@@ -109,7 +109,7 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
         return []
     waiting = _iter_waiting(task, task.plan.steps)
     if not task.plan.parallel:
-        # In order; but one whose needs came to a bad end does not hold up those after it.
+        # In order; but a step whose needs failed does not hold up those after it.
         found = next((step for step in waiting if _has_needs_met(task, step)), None)
         return [found] if found else []
     files = find_busy_files(_list_running(task), touched) if task.children.running else {}
@@ -123,7 +123,7 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 
 
 def _choose_first_move(task: Task, step: Step) -> Move:
-    """What a step that is ready needs."""
+    """The first move of a ready step."""
     if why := control_flow.explain_skip(task, step):
         return Skip(step, why)
     return Jump(step) if step.do else _begin(task, step)
@@ -145,7 +145,7 @@ def _end_pass(task: Task) -> list[Move]:
 
 
 def _list_machine_moves(task: Task) -> list[Move]:
-    """What a machine needs: its present state, the way on from it, or nothing more."""
+    """The next move of a state machine: its current state, a transition, or none."""
     state = control_flow.find_current_state(task)
     if state is None or task.children.running:
         return []
@@ -154,7 +154,7 @@ def _list_machine_moves(task: Task) -> list[Move]:
     turn = control_flow.find_next_state(task)
     if turn is not None and turn.to is not None:
         return [GoTo(state.name, turn.to, turn.why)]
-    why = f"it ended at `{state.name}` and did not come here"
+    why = f"the machine ended at `{state.name}` without reaching it"
     return (
         [Skip(step, why) for step in task.plan.steps if step.name not in task.children.ended]
         if has_succeeded(task)
@@ -163,12 +163,12 @@ def _list_machine_moves(task: Task) -> list[Move]:
 
 
 def is_over(task: Task) -> bool:
-    """Nothing runs, and nothing can be begun."""
+    """Nothing runs, and nothing can begin."""
     return not task.children.running and not list_moves(task)
 
 
 def has_succeeded(task: Task) -> bool:
-    """The steps are over, and the task can stand on them."""
+    """The steps have ended, and the task can build on them."""
     if (state := control_flow.find_current_state(task)) is not None:
         turn = control_flow.find_next_state(task)
         over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
@@ -180,7 +180,7 @@ def has_succeeded(task: Task) -> bool:
 
 
 def find_fatal_step(task: Task) -> ChildSettled | None:
-    """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
+    """The step whose failure fails the task: `on_error = "fail"`, or its retries are exhausted."""
     if (state := control_flow.find_current_state(task)) is not None:
         return _find_broken_state(task, state)
     if task.plan.parallel and task.step.join != "all":
@@ -193,7 +193,7 @@ def find_fatal_step(task: Task) -> ChildSettled | None:
 
 
 def _find_broken_state(task: Task, state: Step) -> ChildSettled | None:
-    """A state whose failure no transition takes up, and a machine that goes round and round."""
+    """A state whose failure no transition handles, or a machine that loops forever."""
     child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
     if child is None or turn is None or not _has_ended(task, state):
         return None
@@ -204,7 +204,7 @@ def _find_broken_state(task: Task, state: Step) -> ChildSettled | None:
 
 
 def list_unsuccessful(task: Task) -> list[ChildSettled]:
-    """Steps that did not come to a good end and that nothing excuses."""
+    """Steps that did not succeed and that nothing excuses."""
     if (state := control_flow.find_current_state(task)) is not None:
         child = control_flow.find_broken_state(task)
         return [child] if child is not None and state.on_error != "skip" else []
@@ -216,7 +216,7 @@ def list_unsuccessful(task: Task) -> list[ChildSettled]:
 
 
 def is_joined(task: Task) -> bool:
-    """One step came to a good end, and that is enough."""
+    """One step succeeded, and that is enough."""
     return task.plan.parallel and task.step.join == "any" and has_succeeded(task)
 
 
@@ -230,7 +230,7 @@ def _has_succeeded(task: Task, step: Step) -> bool:
 
 
 def _will_retry(task: Task, step: Step) -> bool:
-    """It did not end well, and is done again."""
+    """It failed and will be retried."""
     child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
@@ -242,7 +242,7 @@ def _has_needs_met(task: Task, step: Step) -> bool:
 
 
 def _list_needed(task: Task, step: Step) -> list[Step]:
-    """The steps that it needs. One that is no longer in the plan was given up, and something else stands for it."""
+    """The steps that it needs. One that is no longer in the plan was given up and replaced."""
     return [other for other in task.plan.steps if other.name in step.needs] if step.needs else []
 
 
@@ -260,13 +260,13 @@ def build_segment(step: Step, times: int) -> str:
 
 
 def is_fatal(task: Task, step: Step) -> bool:
-    """Its bad end would be its parent's too, and only for want of rounds: then it is the parent that rests."""
+    """Its failure would fail its parent, only for lack of rounds: then the parent halts instead."""
     joins_all = not task.step.parallel or task.step.join == "all"
     return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
 
 
 def can_afford(task: Task, step: Step, spend: Spend) -> bool:
-    """The step used up its grant, and the task itself could still continue without it."""
+    """The step used up its grant, and the task could still continue without it."""
     charged = task.children.charged.get(task.children.running[step.name].task, Spend())
     running = {name: started for name, started in task.children.running.items() if name != step.name}
     after = replace(
@@ -278,17 +278,17 @@ def can_afford(task: Task, step: Step, spend: Spend) -> bool:
 
 
 def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
-    """The grant of a step's task that has used it up, raised by what the parent still has for it; None: that is not
-    enough for one more round."""
+    """The used-up grant of a step's task, raised by what the parent still has for it; None: not enough for one more
+    round."""
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
-        return None  # The ladder can do more with so little than an agent that has used up its grant.
+        return None  # The ladder makes better use of so little than an agent that has used up its grant.
     grown = grants.add_limits(limits, added)
     return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
-    """The grant of a running step that has more to do than was thought: its work does not fit onto the head."""
+    """The grant of a running step that has more to do than planned: its work conflicts with the head."""
     return grants.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
@@ -304,8 +304,8 @@ def _compute_raise(task: Task, step: Step) -> Limits:
 
 
 def list_regrants(task: Task) -> list[ChildStarted]:
-    """What steps that were under way in an earlier life may spend from now on, where that is not what it was: more when
-    the ledger was raised, less when what was reserved has been spent otherwise since (the run was taken back)."""
+    """New grants for steps that were running before a restart, where they differ: more if the budget was raised, less
+    if what was reserved has since been spent elsewhere (the run was rewound)."""
     changed: list[ChildStarted] = []
     for step in (step for step in task.plan.steps if step.name in task.children.running):
         before, now = task.children.running[step.name].grant, compute_step_grant(task, step)
@@ -320,8 +320,8 @@ def list_regrants(task: Task) -> list[ChildStarted]:
 
 
 def compute_step_grant(task: Task, step: Step) -> Limits:
-    """What a step that begins (or goes on) now may spend, on top of what was already charged for its task: one that was
-    blocked or taken back goes on spending there."""
+    """What a step that begins (or resumes) now may spend, on top of what was already charged for its task: one that was
+    blocked or rewound continues from there."""
     again = step.name in task.children.reopened or step.name in task.children.running
     times = task.children.begun.get(step.name, 0) + (not again)
     fresh = grants.compute_grant(
@@ -339,13 +339,13 @@ def compute_step_grant(task: Task, step: Step) -> Limits:
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:
-    """Weights of the other steps that are still to begin."""
+    """Weights of the other steps that have not begun."""
     others = (other for other in task.plan.steps if other is not step and other.name not in task.children.running)
     return [other.complexity for other in others if _needs_rounds(other) and not _has_ended(task, other)]
 
 
 def _needs_rounds(step: Step) -> bool:
-    """Whether running it takes rounds: commands and checks ask no model."""
+    """Whether running it takes rounds: commands and checks call no model."""
     return classify_step(step) not in ("run", "check", "do")
 
 

@@ -1,10 +1,10 @@
-"""What a step works in: what it knows of the tree around it, when it is done again, and when it need not be done.
+"""The scope a step runs in: what it knows of the tree around it, when it is retried, and when it need not run.
 
 A `Scope` carries three strategies. `scope.child(mode)` makes the scope of a step:
 
     isolated    nothing of the parent's: only its own instructions
-    shared      the parent's own: what it notes is the parent's too, and is seen by whoever else shares or inherits it
-    inherited   it sees the parent's, and what it notes stays its own
+    shared      the parent's own: its notes are the parent's too, and all who share or inherit the context see them
+    inherited   it sees the parent's, and its notes stay its own
 
 Everything here is a value made from the journal; what a step is told is recorded when it begins.
 """
@@ -31,13 +31,13 @@ from bough.core.workflow.keys import classify_step
 
 
 class ContextStrategy(Protocol):
-    """What of a task's knowledge those below it are told."""
+    """What a task's steps are told of its knowledge."""
 
     def told(self, task: Task, step: Step) -> Inherited: ...
 
 
 class TaskTree(Struct, frozen=True):
-    """Hierarchical: the way down to the step, what its finished siblings made, and dead ends."""
+    """Hierarchical: the path down to the step, the results of its finished siblings, and dead ends."""
 
     def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
@@ -49,12 +49,12 @@ class TaskTree(Struct, frozen=True):
 
 
 def _list_results_before(task: Task) -> tuple[str, ...]:
-    """What was finished before a task that was split: its steps stand in its place, and need to know what it knew."""
+    """What was finished before a task was split: its steps replace it and need to know what it knew."""
     return task.inherited.results if task.state is State.DECOMPOSED else ()
 
 
 class TaskList(Struct, frozen=True):
-    """Flat: everything that was finished before, wherever in the tree, and dead ends."""
+    """Flat: everything that was finished before, anywhere in the tree, and dead ends."""
 
     def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
@@ -66,14 +66,14 @@ class TaskList(Struct, frozen=True):
 
 
 LATER = 300
-"""Characters of a later step that a phase is told of."""
+"""Characters of each later step that a phase sees."""
 RESULTS = 20
-"""Results of finished siblings that a step is told of, beside those of the steps that it needs."""
+"""Results of finished siblings that a step sees, besides those of the steps it needs."""
 
 
 def _list_finished(task: Task, step: Step) -> tuple[str, ...]:
-    """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
-    knows what came of its last version."""
+    """Its siblings that it needs, and the latest. Includes those of earlier passes: a builder that shares the context
+    knows the result of its last version."""
     completed = [child for child in task.children.ended.values() if child.state is State.COMPLETED]
     needs = _find_needed(task, step)
     needed = [child for child in completed[:-RESULTS] if child.child in needs]
@@ -84,7 +84,7 @@ def _list_finished(task: Task, step: Step) -> tuple[str, ...]:
 
 
 def _find_needed(task: Task, step: Step) -> frozenset[str]:
-    """The siblings that a step needs, also indirectly."""
+    """The siblings that a step needs, directly or indirectly."""
     by_name = {other.name: other for other in task.plan.steps}
     found: set[str] = set()
     waiting = list(step.needs)
@@ -108,10 +108,10 @@ def _list_decisions(task: Task, step: Step) -> tuple[str, ...]:
 
 
 class RetryStrategy(Protocol):
-    """Whether a step that did not end well is done again."""
+    """Whether a failed step is retried."""
 
     def wait(self, tries: int) -> float | None:
-        """Seconds to wait after so many tries; None: it is not done again."""
+        """Seconds to wait after `tries` tries; None: no retry."""
         ...
 
 
@@ -148,7 +148,7 @@ class BackOff(Struct, frozen=True):
 
 
 def read_retry(step: Step) -> RetryStrategy:
-    """What a step says about being done again."""
+    """The retry strategy that a step asks for."""
     if step.on_error != "retry":
         return NoRetry()
     if step.retry.growth == 1.0:
@@ -160,34 +160,34 @@ def read_retry(step: Step) -> RetryStrategy:
 
 
 class CacheStrategy(Protocol):
-    """Whether what an earlier run did need not be done again."""
+    """Whether the work of an earlier run can be reused."""
 
     def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
-        """Names all that the outcome of a step hangs on; empty: it is always done."""
+        """Identifies everything the outcome of a step depends on; empty: it always runs."""
         ...
 
 
 class Fresh(Struct, frozen=True):
-    """Nothing is taken over."""
+    """Nothing is reused."""
 
     def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
         return ""
 
 
 class Unchanged(Struct, frozen=True):
-    """An agent's work is taken over when its instructions, its inputs, the model and the tree that it begins with are
-    the same. Commands and checks are always run: what comes of them may hang on the world outside."""
+    """An agent's work is reused if its instructions, its inputs, the model and the starting tree are the same. Commands
+    and checks always run: their results may depend on the outside world."""
 
     def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
         if classify_step(step) != "agent":
             return ""
-        known = replace(told, beside=())  # who else is at work is chance
+        known = replace(told, beside=())  # what runs in parallel is chance
         parts = (msgspec.json.encode(part) for part in (_strip_schedule(step), base, model, known, subject))
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def _strip_schedule(step: Step) -> Step:
-    """A step without what only says when it runs."""
+    """A step without the fields that only decide when it runs."""
     plain = Step(step.name)
     step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())
     return replace(step, on_error=plain.on_error, max_retries=1, retry=plain.retry)
@@ -197,7 +197,7 @@ def _strip_schedule(step: Step) -> Step:
 
 
 class Scope(Struct, frozen=True):
-    """What a step works in."""
+    """What a step runs in."""
 
     context: ContextStrategy
     cache: CacheStrategy
@@ -205,12 +205,12 @@ class Scope(Struct, frozen=True):
     told: Inherited = Inherited()
     """What those below may see."""
     writes: bool = False
-    """What is noted here is the parent's too."""
+    """Notes made here are the parent's too."""
 
     def child(self, mode: ContextMode, retry: RetryStrategy | None = None) -> Scope:
         """The scope of a step that begins here."""
         told = self.told
-        if mode == "isolated":  # What it has to meet it is told all the same.
+        if mode == "isolated":  # It is still told what it has to meet.
             told = Inherited(loop=told.loop, requirements=told.requirements)
         return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
 
@@ -226,20 +226,19 @@ def _list_parallel(task: Task, step: Step) -> tuple[str, ...]:
 
 
 def _build_plan_path(task: Task, step: Step) -> str:
-    """Where a step stands in the written plan."""
+    """The path of a step in the written plan."""
     way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     return "/".join((*way, step.name))
 
 
 def _list_interfaces(task: Task, step: Step) -> tuple[str, ...]:
-    """What it can build on, and what others build on it for: exact names and signatures."""
+    """What it can build on, and what others need from it: exact names and signatures."""
     needs = _find_needed(task, step)
-    there = (
-        f"{other.name} has: {each}" for other in task.plan.steps if other.name in needs for each in other.interfaces
-    )
+    needed = (other for other in task.plan.steps if other.name in needs)
+    there = (f"{other.name} provides: {each}" for other in needed for each in other.interfaces)
     users = [other.name for other in task.plan.steps if step.name in other.needs]
     asked = f"for {', '.join(users)}" if users else "for others"
-    return (*there, *(f"this step leaves {asked}: {each}" for each in step.interfaces))
+    return (*there, *(f"this step provides {asked}: {each}" for each in step.interfaces))
 
 
 def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:

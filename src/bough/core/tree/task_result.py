@@ -1,4 +1,4 @@
-"""What a task gives to others once it is over: the text that conditions look at and that later steps are given."""
+"""What a task gives to others once it has ended: the text that conditions look at and later steps see."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST = 20
 
 
 def render_task_result(task: Task) -> str:
-    """An agent's own summary, a command's output, a critic's probes that fail; of a task with steps, what they gave."""
+    """An agent's own summary, a command's output, a critic's failing probes; for a task with steps, their results."""
     if task.step.role == "critic" and task.outcome.reviewed is not None:  # In old journals.
         return keep_ends(render_findings(task.outcome.reviewed.findings))
     if task.step.role == "critic":
@@ -34,15 +34,15 @@ def render_task_result(task: Task) -> str:
 
 
 def join_step_results(task: Task) -> str:
-    """Each step with what it gave, in the order of writing; nothing for those that have nothing to say."""
+    """Each step with its result, in written order; steps without a result are left out."""
     over = [task.children.ended[step.name] for step in task.plan.steps if step.name in task.children.ended]
     said = [child for child in over if child.state is State.COMPLETED and child.result.strip()]
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
 
 def list_live_probes(task: Task) -> tuple[Probe, ...]:
-    """The probes that count: its own and those of its steps, also of steps that did not get there, since what they were
-    to meet is asked all the same; without those that a judge found not to be asked, and those that cannot be run."""
+    """The probes that count: its own and those of its steps, including steps that failed, since what they had to meet
+    is still asked for; without those that a judge found not to be asked for, and those that cannot run."""
     stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
     gone = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
@@ -52,7 +52,7 @@ def list_live_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def list_critic_probes(task: Task) -> tuple[Probe, ...]:
-    """Of a critic: the probes that fail, and that no judge has dropped."""
+    """A critic's failing probes that no judge has dropped."""
     dropped = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
     return tuple(
         probe
@@ -62,7 +62,7 @@ def list_critic_probes(task: Task) -> tuple[Probe, ...]:
 
 
 def has_errors(task: Task) -> bool:
-    """It left a failing check; of a critic: one of its probes fails."""
+    """It left a failing check; for a critic: one of its probes fails."""
     if task.step.role == "critic" and list_critic_probes(task):
         return True
     if task.outcome.reviewed is not None:
@@ -75,7 +75,7 @@ def has_errors(task: Task) -> bool:
 
 
 def describe_verdict(task: Task) -> str:
-    """What its check said; nothing when there was none."""
+    """What its check said; empty if there was none."""
     return (
         task.acceptance.verdict.reason
         if task.acceptance.verdict is not None and task.acceptance.verdict.command
@@ -84,7 +84,7 @@ def describe_verdict(task: Task) -> str:
 
 
 def keep_ends(text: str, room: int = ROOM) -> str:
-    """Head and tail of a text that is too long."""
+    """The head and tail of an overlong text."""
     text = text.strip()
     if len(text) <= room:
         return text
@@ -96,7 +96,7 @@ def render_findings(found: tuple[Finding, ...]) -> str:
     """Findings as the builder reads them: numbered, with their place, the most severe first."""
     lines = [_render_finding(number, finding) for number, finding in enumerate(found[:MOST], 1)]
     if len(found) > MOST:
-        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will name again.")
+        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will report again.")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The states of a task and the only ways between them."""
+"""The states of a task and the allowed transitions between them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 SETTLED = frozenset({S.COMPLETED, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED})
-"""A leaf in one of these is not driven any further; from BLOCKED a rung may still take it up again."""
+"""A leaf in one of these is not driven any further; a rung may still reopen it from BLOCKED."""
 
 
 def check_transition(current: State, to: State) -> State:
@@ -59,4 +59,4 @@ EXIT_STATUS: dict[str, int] = {
     "waiting": 5,
     "quota": 7,
 }
-"""How a run's end or halt becomes the exit status of the program."""
+"""The program's exit status for each way a run ends or halts."""

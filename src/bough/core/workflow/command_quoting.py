@@ -1,8 +1,8 @@
-"""Places in commands: whatever the value is, it arrives as one argument and the shell never reads it as code.
+"""Placeholders in commands: whatever the value is, it arrives as one argument and the shell never reads it as code.
 
-A value is put in within single quotes, and only where quotes mean what they say: between words or as a part of one. A
-place inside other quotes, a comment, a here-document, arithmetic or anything else that a shell reads twice is refused
-when the file is loaded. The same line then works both ways, split into arguments or given to a shell.
+A value is filled in within single quotes, and only where quotes are literal: between words or as a part of one. A
+placeholder inside other quotes, a comment, a here-document, arithmetic or anything else that a shell reads twice is
+rejected when the file is loaded. The same line then works both ways, split into arguments or given to a shell.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _STARTERS = frozenset(
         *("exec", "env", "sudo", "nohup", "nice", "command", "builtin", "xargs"),
     )
 )
-"""Words that have a command behind them, or as good as."""
+"""Words that are followed by a command, or nearly so."""
 _READERS = frozenset(
     "eval let declare typeset local source . trap alias unset read mapfile ssh su watch".split()  # noqa: SIM905
 )
 """Programs and built-ins that may read their arguments as code."""
 _NAMERS = frozenset(("printf", "test", "["))
-"""Built-ins whose `-v` takes a variable's name, and a name may hold code."""
+"""Built-ins whose `-v` takes a variable's name, and a name may contain code."""
 _SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _SAFE = re.compile(r"[A-Za-z0-9_@%+,./-]+")
@@ -38,19 +38,19 @@ _BUILT_IN = frozenset(("cd", "exit", "export", "set", "ulimit", "umask", "wait",
 
 
 class _Reader:
-    """Follows a command line as a shell reads it, as far as is needed to say whether a value may stand here."""
+    """Reads a command line like a shell, as far as needed to say whether a value is safe here."""
 
     def __init__(self) -> None:
         self.operators = False
         """Something was seen that needs a shell."""
         self._quote = ""
         self._lost = ""
-        """What was seen that makes all that follows too hard to follow."""
+        """What was seen that makes everything after it too hard to parse."""
         self._last = ""
         self._word = ""
         self._program = ""
         self._option = ""
-        """The word before, of the present command."""
+        """The previous word of the current command."""
 
     @property
     def quoted(self) -> bool:
@@ -109,7 +109,7 @@ class _Reader:
             self._word += letter
 
     def _is_reread(self) -> bool:
-        """Whether what a substitution gives here is run or read as code."""
+        """Whether the output of a substitution here is run or read as code."""
         if self._program:
             return self._program in _READERS | _SHELLS
         return not _ASSIGNMENT.match(self._word)
@@ -124,17 +124,17 @@ class _Reader:
             self._program = word.rpartition("/")[2]
 
     def refusal(self) -> str:
-        """Why no value may stand here; empty when it may."""
+        """Why no value is allowed here; empty if one is."""
         if self._quote == "#":
-            return "it stands in a comment"
+            return "it is in a comment"
         if self._quote:
-            return "it stands in quotes: take them away, a value arrives as one argument anyway"
+            return "it is inside quotes: remove them, a value is always one argument"
         if self._lost:
-            return f"it stands behind {self._lost}, where a shell may read a value as code: put that into a script"
+            return f"it comes after {self._lost}, where a shell may read a value as code: move that into a script"
         if self._last in ("\\", "$") or "[" in self._word:
-            return f"it stands right behind `{'[' if '[' in self._word else self._last}`"
+            return f"it comes right after `{'[' if '[' in self._word else self._last}`"
         if not self._program and not _ASSIGNMENT.match(self._word):
-            return "it would be the program itself: name the program, and give the value to it"
+            return "it would be the program itself: name the program and pass the value to it"
         read_as_code = (
             self._program in _READERS
             or (self._program in _SHELLS and self._option.endswith("c"))
@@ -145,13 +145,13 @@ class _Reader:
         return ""
 
     def value(self) -> None:
-        """A value was put in."""
+        """A value was filled in."""
         self._word += "'"
         self._last = "'"
 
 
 def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:
-    """The places of a command in which no value may stand, each with the reason."""
+    """The placeholders of a command where no value is allowed, each with the reason."""
     reader = _Reader()
     found: list[tuple[Input | ResultPlace, str]] = []
     for piece in pieces:
@@ -165,7 +165,7 @@ def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:
 
 
 def load_command(pieces: Parts, values: Mapping[str, Parts]) -> str:
-    """The command of a loaded step: inputs are put in, results are left for `filled_command`."""
+    """The command of a loaded step: inputs are filled in, results are left for `fill_command`."""
     reader = _Reader()
     line: list[str] = []
 
@@ -183,7 +183,7 @@ def load_command(pieces: Parts, values: Mapping[str, Parts]) -> str:
 
 
 def _add_literal(text: str, reader: _Reader, line: list[str]) -> None:
-    """Text of the command itself. What looks like a place but is none is kept from being one by quotes."""
+    """Text of the command itself. Quotes keep what only looks like a placeholder from becoming one."""
     at = 0
     for match in re.finditer(LIVE, text):
         before = text[at : match.start()]
@@ -197,15 +197,15 @@ def _add_literal(text: str, reader: _Reader, line: list[str]) -> None:
 
 
 def _quote_value(value: str, before: str) -> str:
-    """The value as a shell word, or part of one. Never bare behind a brace, with which it could look like a place."""
+    """The value as a shell word, or part of one. Never bare after a brace: it could look like a placeholder."""
     if _SAFE.fullmatch(value) and before != "{":
         return value
     return "'" + value.replace("'", "'\"'\"'") + "'"
 
 
 def fill_command(command: str, inputs: Mapping[str, str], results: Mapping[str, StepResult]) -> list[str] | str:
-    """A loaded step's command with all that is known put in, each value as one argument: the arguments when no shell
-    is needed, else the line to give to one. What is said of `results` for `filled` holds here too."""
+    """A loaded step's command with all known values filled in, each as one argument: the arguments if no shell is
+    needed, otherwise the line for one. For `results` see `fill_places`."""
     pieces = split_command(command, inputs, results)
     reader = _Reader()
     line = ""
@@ -215,13 +215,13 @@ def fill_command(command: str, inputs: Mapping[str, str], results: Mapping[str, 
             line += piece
         else:
             value = inputs[piece.name] if isinstance(piece, Input) else results[piece.step].text
-            line += _quote_value(value.replace("\0", "\ufffd"), "")  # no argument can hold a zero character
+            line += _quote_value(value.replace("\0", "\ufffd"), "")  # no argument can contain a NUL character
             reader.value()
     return line if reader.operators or reader.quoted else _split_argv(line)
 
 
 def split_command(command: str, inputs: Container[str], results: Container[str]) -> Parts:
-    """A loaded command taken apart: its places among those known are where a value may stand."""
+    """A loaded command, split into parts: known placeholders, where a value is allowed, and text."""
     reader = _Reader()
     pieces: list[Part] = []
     at = 0
@@ -242,6 +242,6 @@ def split_command(command: str, inputs: Container[str], results: Container[str])
 def _split_argv(line: str) -> list[str] | str:
     try:
         words = shlex.split(line)
-    except ValueError:  # a backslash at the end: the shell says it best
+    except ValueError:  # a backslash at the end: the shell explains it best
         return line
     return line if not words or words[0] in _BUILT_IN or _ASSIGNMENT.match(words[0]) else words

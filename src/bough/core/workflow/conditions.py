@@ -1,4 +1,4 @@
-"""Conditions: read from text, answered from results, never evaluated as code.
+"""Conditions: parsed from text, answered from results, never evaluated as code.
 
 condition = ["not "] [STEP "."] ( "success" | "failure" | "has_errors" | "empty" | "contains:" TEXT )
 """
@@ -15,33 +15,33 @@ from bough.core.planning.plan import Condition, Outcome
 from bough.core.workflow.problems import shorten_quote, suggest_nearest
 
 BEFORE = ""
-"""The name in `results` of the step before the one that asks."""
+"""The name in `results` of the previous step."""
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _FORM = re.compile(r"(?P<not>not\s+)?(?:(?P<step>[^\s.:]+)\.)?(?P<outcome>[^\s.:]+)(?::(?P<text>.*))?", re.DOTALL)
 _WORDS = tuple("contains:TEXT" if outcome == "contains" else outcome for outcome in OUTCOMES)
 
 
 class StepResult(Struct, frozen=True):
-    """What is known of a step that is over."""
+    """What is known about a finished step."""
 
     success: bool
     errors: bool = False
     """It reported errors: its verdict has failures, or a critic's findings have severe ones."""
     text: str = ""
-    """What it gives to others; empty for a critic that has nothing left to say."""
+    """What it gives to others; empty for a critic without findings."""
 
 
 def parse_condition(text: str) -> Condition | str:
-    """The condition that a text says, or a sentence about why it says none."""
+    """The condition in a text, or a sentence about why it is not one."""
     found = _FORM.fullmatch(text.strip())
     if not found:
         return (
-            f"`{shorten_quote(text)}` is no condition: write one of {', '.join(_WORDS)}, with "
+            f"`{shorten_quote(text)}` is not a condition: use one of {', '.join(_WORDS)}, with "
             f"`STEP.` or `not ` before it."
         )
     outcome, wanted = found["outcome"], found["text"]
     if outcome not in OUTCOMES:
-        return f"`{shorten_quote(outcome)}` is nothing that a condition can ask: {suggest_nearest(outcome, OUTCOMES)}"
+        return f"`{shorten_quote(outcome)}` is not something a condition can ask: {suggest_nearest(outcome, OUTCOMES)}"
     if outcome != "contains" and wanted is not None:
         return f"`{outcome}` takes no text after it: write `{outcome}`, or `contains:TEXT`."
     if outcome == "contains":
@@ -56,7 +56,7 @@ def _unquote(text: str) -> str:
 
 
 def render_condition(condition: Condition) -> str:
-    """The text that `parsed` reads as this condition."""
+    """The text that `parse_condition` reads as this condition."""
     text = condition.text
     quoted = f'"{text}"' if text != text.strip() or text[:1] == '"' else text
     return (
@@ -66,10 +66,10 @@ def render_condition(condition: Condition) -> str:
 
 
 def is_met(condition: Condition, results: Mapping[str, StepResult]) -> bool:
-    """Whether a condition holds. `results` has the steps that are over by name, and the one before under `BEFORE`.
+    """Whether a condition holds. `results` has the finished steps by name, and the previous one under `BEFORE`.
 
-    Of a step that was skipped or has not run nothing is true, so only a negated condition holds. `empty` is said of
-    steps that ended well only: a critic that failed has approved of nothing.
+    For a step that was skipped or has not run nothing is true, so only a negated condition holds. `empty` holds only
+    for steps that succeeded: a critic that failed has approved nothing.
     """
     result = results.get(condition.step)
     return (result is not None and _matches(condition, result)) != condition.negated

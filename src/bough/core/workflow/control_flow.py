@@ -1,7 +1,7 @@
-"""What a written plan says about what comes next: conditions, passes, ways out of them, and states. Pure.
+"""What a written plan says about what comes next: conditions, passes, exits from them, and states. Pure.
 
-Of a condition only its answer counts: it is looked up in what came of the steps, and nothing in it is ever run. A plan
-that the ladder has changed is no longer the written one: then its steps run once, by their needs alone.
+A condition is only answered from the results of the steps; nothing in it is ever run. A plan that the ladder has
+changed is no longer the written one: then its steps run once, by their needs alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Do = Literal["", "break", "continue"]
 
 
 def is_as_written(task: Task) -> bool:
-    """The steps are still those that somebody wrote down."""
+    """The steps are still those that were written."""
     return task.plan.approaches <= 1
 
 
@@ -28,7 +28,7 @@ def get_machine(task: Task) -> Machine | None:
     return task.step.machine if is_as_written(task) else None
 
 
-# ── what is known of steps ──────────────────────────────────────────────────────────────────────────────────────────
+# ── results of steps ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def build_step_result(child: ChildSettled) -> StepResult:
@@ -36,7 +36,7 @@ def build_step_result(child: ChildSettled) -> StepResult:
 
 
 def collect_results(task: Task) -> dict[str, StepResult]:
-    """The steps that are over: as of this pass, else as of an earlier one. One that was left out says nothing."""
+    """The finished steps: as of this pass, otherwise of an earlier one. A skipped one has no result."""
     known = {**task.children.ended, **task.children.settled}
     return {name: build_step_result(child) for name, child in known.items() if child.state is not State.SKIPPED}
 
@@ -52,7 +52,7 @@ def _collect_known_results(task: Task, before: Step | None) -> Mapping[str, Step
 
 
 def explain_skip(task: Task, step: Step) -> str:
-    """Why a step that could start now does not run; empty when it does."""
+    """Why a step that could start now does not run; empty if it does."""
     if step.condition is None:
         return ""
     number = task.plan.steps.index(step)
@@ -66,7 +66,7 @@ def explain_skip(task: Task, step: Step) -> str:
 
 
 def find_exit_request(task: Task) -> ChildSettled | None:
-    """The step that asks to leave this pass, or a pass around."""
+    """The step that asks to leave this pass, or an enclosing one."""
     return next((child for child in task.children.settled.values() if child.do), None)
 
 
@@ -75,7 +75,7 @@ def is_repeating(task: Task) -> bool:
 
 
 def explain_rest_skipped(task: Task) -> str:
-    """Why what has not begun in this pass will not be; empty while the pass continues."""
+    """Why the remaining steps of this pass are skipped; empty while the pass continues."""
     asking = find_exit_request(task)
     if asking is None:
         return ""
@@ -85,7 +85,7 @@ def explain_rest_skipped(task: Task) -> str:
 
 
 def explain_next_pass(task: Task) -> str:
-    """Why another pass begins, now that one is over and all is well; empty when none does."""
+    """Why another pass begins after a successful one; empty if none does."""
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task) or task.children.passes >= step.repeat or (asking is not None and asking.do == "break"):
         return ""
@@ -97,13 +97,13 @@ def explain_next_pass(task: Task) -> str:
 
 
 def find_outer_exit(task: Task) -> Do:
-    """What a task that is over asks of the steps around it: it was left for a pass that is not its own."""
+    """What a finished task asks of its enclosing steps: it was left for a pass that is not its own."""
     asking = find_exit_request(task)
     return asking.do if asking is not None and not is_repeating(task) and task.inherited.loop else ""
 
 
 def describe_passes(task: Task) -> str:
-    """How the passes ended, for people; empty when there is only one."""
+    """How the passes ended, for people; empty if there is only one."""
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task):
         return ""
@@ -129,7 +129,7 @@ def find_current_state(task: Task) -> Step | None:
 
 
 def find_next_state(task: Task) -> NextState | None:
-    """What follows the present state; None while it is not over."""
+    """What follows the current state; None until it has ended."""
     turns, state = get_machine(task), find_current_state(task)
     child = task.children.settled.get(state.name) if state is not None else None
     if turns is None or child is None:
@@ -140,7 +140,7 @@ def find_next_state(task: Task) -> NextState | None:
 
 
 def find_broken_state(task: Task) -> ChildSettled | None:
-    """The state at which a machine came to a bad end."""
+    """The state at which a machine failed."""
     state, ways = find_current_state(task), find_next_state(task)
     if state is None or ways is None or ways.to is not None or ways.success:
         return None
@@ -148,6 +148,6 @@ def find_broken_state(task: Task) -> ChildSettled | None:
 
 
 def has_exhausted_transitions(task: Task) -> bool:
-    """A machine has taken all the transitions that it may."""
+    """A machine has used up its transitions."""
     turns = get_machine(task)
     return turns is not None and task.children.turns >= turns.limit

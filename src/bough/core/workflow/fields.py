@@ -1,4 +1,4 @@
-"""What a node says of its step: its texts with inputs put in, its commands, its conditions."""
+"""The fields of a step from its node: texts with inputs filled in, commands, conditions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SAME = (
 
 
 class StepPosition(Struct, frozen=True):
-    """Where a step stands: among which others, and with which inputs."""
+    """The position of a step: among which others, and with which inputs."""
 
     level: Level
     number: int
@@ -40,7 +40,7 @@ class StepPosition(Struct, frozen=True):
 
 
 class Fields:
-    """The fields of a step that a node says."""
+    """The fields of a step that a node gives."""
 
     def __init__(self, node: Node, scope: StepPosition) -> None:
         self._node = node
@@ -77,7 +77,7 @@ class Fields:
         if "description" in table:
             into = "instructions" if node.kind == "compound" else "title"
             if into in fields:
-                node.wrong("description", "`description` and `title` are the same in such a step: say it once.")
+                node.wrong("description", "`description` and `title` are the same in this kind of step: use one.")
             fields[into] = render_plain(self.parts("description", table["description"]))
         if "criteria" in table:
             fields["criteria"] = tuple(
@@ -91,7 +91,7 @@ class Fields:
             fields["test_file"] = render_plain(self.parts("test_file", table["test_file"]))
         if "test_command" in table:
             if not table["test_command"].strip():
-                node.wrong("test_command", "The check is empty: give the command, or leave `test_command` away.")
+                node.wrong("test_command", "The check is empty: give the command, or omit `test_command`.")
             fields["test_command"] = self._command("test_command", table["test_command"], results=False)
 
     def _read_action(self, fields: dict[str, Any]) -> None:
@@ -104,7 +104,7 @@ class Fields:
             fields["test_command"] = self._command("action", action["check"], results=False)
 
     def parts(self, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
-        """A text taken apart, its names looked up. With `into`, inputs are put in."""
+        """A text split into parts, its names resolved. With `into`, inputs are filled in."""
         try:
             pieces = split_places(text)
         except NotAPlace as error:
@@ -124,10 +124,10 @@ class Fields:
             if piece.name not in scope.values:
                 known = suggest_nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
                 text = f"There is no input `{piece.name}`: {known}"
-                node.wrong(key, f"{text} A brace itself is written `{{{{`.", f"{{{piece.name}}}")
+                node.wrong(key, f"{text} Write `{{{{` for a literal brace.", f"{{{piece.name}}}")
             value = scope.values.get(piece.name, ("",))
             if not results and any(isinstance(part, ResultPlace) for part in value):
-                said = f"`{{{piece.name}}}` holds a step's result, which cannot be used in `{key}`."
+                said = f"`{{{piece.name}}}` holds a step's result, which `{key}` cannot use."
                 node.wrong(key, said, f"{{{piece.name}}}")
             return value
         needle = f"{{steps.{piece.step}.result}}"
@@ -147,7 +147,7 @@ class Fields:
             return pieces[0]
         for place, reason in find_refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
-            self._node.wrong(key, f"`{shorten_quote(name)}` cannot stand there in a command: {reason}.", name)
+            self._node.wrong(key, f"`{shorten_quote(name)}` cannot be used there in a command: {reason}.", name)
         return load_command(pieces, self._scope.values)
 
     def condition(self, key: str) -> Condition | None:
@@ -161,36 +161,36 @@ class Fields:
         return condition
 
     def _read_condition(self) -> Condition | None:
-        """A question about a sibling that is over by then."""
+        """A question about a sibling that has ended by then."""
         condition, level, number = self.condition("condition"), self._scope.level, self._scope.number
         if condition is None:
             return None
         if not condition.step:
             if level.parallel:
-                self._node.wrong("condition", "Among parallel steps none is the one before: write `STEP.` in front.")
+                self._node.wrong("condition", "Parallel steps have no previous step: write `STEP.` in front.")
             elif number == 0:
                 self._node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
             asked = number - 1
         elif condition.step not in level.number:
             known = [node.name for node in level.nodes if node is not self._node and node.name]
-            said = f"No step beside this one is called `{condition.step}`: {suggest_nearest(condition.step, known)}"
+            said = f"No sibling step is called `{condition.step}`: {suggest_nearest(condition.step, known)}"
             self._node.wrong("condition", said)
             return condition
         else:
             asked = level.number[condition.step]
             if not level.waits(number, asked) and not level.again:
                 way = f'add needs = ["{condition.step}"]' if level.parallel else "write it before this one"
-                self._node.wrong("condition", f"`{condition.step}` is not over when this starts: {way}.")
+                self._node.wrong("condition", f"`{condition.step}` has not ended when this starts: {way}.")
         if asked >= 0:
             self._check_reachable(condition, level, asked)
         return condition
 
     def _check_reachable(self, condition: Condition, level: Level, asked: int) -> None:
-        """A step that may not fail never has failed when the next one starts."""
+        """A step whose failure fails its parent has never failed when the next one starts."""
         other = level.nodes[asked]
         strict = other.table.get("on_error", "fail") in ("fail", "retry") and not level.parallel
         if condition.outcome == "failure" and not condition.negated and strict and other.kind != "do":
-            said = f'When `{other.name}` fails, so does the step around it: give it on_error = "skip" to go on here.'
+            said = f'When `{other.name}` fails, its parent step fails too: give it on_error = "skip" to continue here.'
             self._node.wrong("condition", said)
 
     def _read_until(self) -> Condition | None:
@@ -200,12 +200,12 @@ class Fields:
             said = f"None of its steps is called `{condition.step}`: {suggest_nearest(condition.step, names)}"
             self._node.wrong("until", said)
         if condition is not None and not condition.step and self._table.get("parallel"):
-            self._node.wrong("until", "None of several parallel steps is the last one: write `STEP.` in front.")
+            self._node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
         return condition
 
     def _check_do(self) -> None:
         level = self._scope.level
         if level.parallel:
-            self._node.wrong("do", "Steps that run in parallel cannot be left or begun again by one of them.")
+            self._node.wrong("do", "A parallel step cannot leave or restart the pass.")
         elif self._table["do"] == "continue" and not level.again:
-            self._node.wrong("do", "No step around this one repeats: give one `repeat`, or take `break`.")
+            self._node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")

@@ -1,4 +1,4 @@
-"""What a workflow is given: declared under `[inputs]`, given as `name=value`, checked before anything runs."""
+"""The inputs of a workflow: declared under `[inputs]`, given as `name=value`, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSp
         at: KeyPath = ("inputs", name)
         if not re.fullmatch(NAME, name) or name in RESERVED:
             source.wrong(
-                at, f"`{shorten_quote(name)}` cannot be an input's name: take letters, digits and `_`, not `steps`."
+                at, f"`{shorten_quote(name)}` is not a valid input name: use letters, digits and `_`, not `steps`."
             )
         elif not isinstance(said, dict):
             source.wrong(at, f'An input is a table: write {name} = {{ type = "string", default = … }}.')
@@ -51,7 +51,7 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
             source.wrong((*at, key), f"An input has no key `{shorten_quote(key)}`: {suggest_nearest(key, INPUT_KEYS)}")
         elif key != "default" and (wrong := explain_misfit(INPUT_KEYS[key], value)):
             tail = suggest_nearest(value, TYPES) if wrong == "choice" else ""
-            text = f"There is no type `{shorten_quote(value)}`: {tail}" if tail else f"`{key}` {wrong}."
+            text = f"Unknown type `{shorten_quote(value)}`: {tail}" if tail else f"`{key}` {wrong}."
             source.wrong((*at, key), text)
     type_ = said.get("type", "string")
     spec = InputSpec(name, type_ if type_ in TYPES else "string", description=str(said.get("description", "")))
@@ -64,7 +64,7 @@ def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> 
 
 
 def render_value(type_: str, value: Any) -> tuple[str, str]:
-    """A value in the form in which it is put into texts, and what is wrong with it, if anything is."""
+    """A value as it is filled into texts, and what is wrong with it, if anything."""
     match type_, value:
         case "bool", bool():
             return str(value).lower(), ""
@@ -78,9 +78,9 @@ def render_value(type_: str, value: Any) -> tuple[str, str]:
 
 
 def parse_value(type_: str, text: str) -> tuple[str, str]:
-    """The same for a value that is given as text."""
+    """The same for a value given as text."""
     if "\0" in text:
-        return "", "holds a zero character, which no command can be given"
+        return "", "contains a NUL character, which no command can take"
     if type_ == "bool":
         return text.lower(), "" if text.lower() in ("true", "false") else f"is not {_describe_type(type_)}"
     if type_ in ("int", "float"):
@@ -90,7 +90,7 @@ def parse_value(type_: str, text: str) -> tuple[str, str]:
 
 
 def _parse_path(text: str) -> tuple[str, str]:
-    """A path in the project. One that begins with a dash could be taken for an option."""
+    """A path in the project. One that begins with a dash could be mistaken for an option."""
     if not text.strip() or text.startswith(("/", "~", "\\")) or ".." in re.split(r"[/\\]", text):
         return text, f"is not {_describe_type('path')}"
     return (f"./{text}" if text.startswith("-") else text), ""
@@ -112,9 +112,9 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"`{shorten_quote(pair)}` is no input: write --input NAME=VALUE.")
+            raise UsageError(f"`{shorten_quote(pair)}` is not an input: write --input NAME=VALUE.")
         if name in values:
-            raise UsageError(f"The input `{name}` is given twice: say it once.")
+            raise UsageError(f"The input `{name}` is given twice: give it once.")
         values[name] = value
     return values
 
@@ -123,9 +123,7 @@ def resolve_inputs(source: Source, specs: Mapping[str, InputSpec], values: Mappi
     """Every input with its value, given or default."""
     for name in values:
         if name not in specs:
-            source.wrong(
-                ("inputs",), f"There is no input `{shorten_quote(name)}` to give: {suggest_nearest(name, specs)}"
-            )
+            source.wrong(("inputs",), f"There is no input `{shorten_quote(name)}`: {suggest_nearest(name, specs)}")
     whole: dict[str, str] = {}
     for name, spec in specs.items():
         if name in values:
@@ -138,6 +136,6 @@ def resolve_inputs(source: Source, specs: Mapping[str, InputSpec], values: Mappi
             whole[name] = spec.default
         else:
             about = f" ({shorten_quote(spec.description, 80)})" if spec.description else ""
-            source.wrong(("inputs", name), f"The input `{name}` is needed{about}: give --input {name}=VALUE.")
+            source.wrong(("inputs", name), f"The input `{name}` is required{about}: give --input {name}=VALUE.")
             whole[name] = ""
     return whole

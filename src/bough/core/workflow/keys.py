@@ -1,6 +1,6 @@
-"""The words of a workflow file: each key once, with what it takes, where it fits and what it is for.
+"""The keys of a workflow file: each key once, with what it takes, where it is allowed and what it is for.
 
-The loader, the JSON schema and the messages are made from these tables, so that they cannot say different things.
+The loader, the JSON schema and the messages are built from these tables, so that they cannot diverge.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ COMPOUND: tuple[Kind, ...] = ("compound",)
 STEP_KEYS: dict[str, Key] = {
     "name": Key("text", "Its name among its siblings: lower-case letters, digits and dashes."),
     "title": Key("text", "A line for people."),
-    "description": Key("text", "What its smaller steps are for together; of any other step, a line for people."),
+    "description": Key("text", "What its smaller steps are for as a whole; in any other step, a line for people."),
     "action": Key("action", "What to do: text for an agent, or a table with `run`, `check` or `workflow`.", (*WORKED,)),
-    "steps": Key("tables", "Smaller steps that carry it out.", COMPOUND),
+    "steps": Key("tables", "Smaller steps that make it up.", COMPOUND),
     "states": Key("tables", "Smaller steps that follow each other by their transitions.", COMPOUND),
     "start": Key("text", "The state to begin with; by default the first.", COMPOUND),
     "max_transitions": Key("whole", "How often it may go from state to state.", COMPOUND, least=1, most=50),
     "do": Key("choice", "Leave the nearest repeated step, or begin its next pass.", ("do",), ("break", "continue")),
     "needs": Key("texts", "Siblings that must be completed first."),
-    "parallel": Key("flag", "Its steps run at once, as soon as their needs are met.", COMPOUND),
-    "join": Key("choice", "What has to come of parallel steps.", COMPOUND, get_args(Join)),
-    "condition": Key("text", "It is skipped when this does not hold."),
-    "repeat": Key("whole", "Passes, at most.", COMPOUND, least=1, most=1000),
+    "parallel": Key("flag", "Its steps run in parallel, as soon as their needs are met.", COMPOUND),
+    "join": Key("choice", "What parallel steps must achieve.", COMPOUND, get_args(Join)),
+    "condition": Key("text", "It is skipped if this does not hold."),
+    "repeat": Key("whole", "The most passes.", COMPOUND, least=1, most=1000),
     "until": Key("text", "No further pass once this holds.", COMPOUND),
-    "on_error": Key("choice", "What follows when it does not end well.", WORKED, get_args(OnError)),
-    "max_retries": Key("whole", 'How often it is done again with `on_error = "retry"`.', WORKED, least=1, most=100),
-    "retry": Key("table", "How long to wait before it is done again.", WORKED),
+    "on_error": Key("choice", "What happens if it fails.", WORKED, get_args(OnError)),
+    "max_retries": Key("whole", 'How often it is retried with `on_error = "retry"`.', WORKED, least=1, most=100),
+    "retry": Key("table", "How long to wait before a retry.", WORKED),
     "context_mode": Key("choice", "What it sees of its parent's context.", ASKED, get_args(ContextMode)),
     "summarize": Key("flag", "The parent gets a summary of its children.", ASKED),
     "role": Key("choice", "Who does it.", ("agent",), get_args(Role)),
@@ -65,45 +65,45 @@ STEP_KEYS: dict[str, Key] = {
     "rounds": Key("whole", "The rounds it may use.", ASKED, least=1),
     "complexity": Key("whole", "Its weight when its parent's rounds are shared out.", ASKED, least=1, most=5),
     "criteria": Key("texts", "What must be true when it is done; at the top, what the goal asks, by number.", ASKED),
-    "covers": Key("wholes", "Numbers of the goal's criteria that it takes it to meet.", ASKED, least=1, most=100),
-    "interfaces": Key("texts", "Names and signatures that it leaves to the steps that need it.", ASKED),
-    "runs_on": Key("texts", "Tags of the workers that may carry it out.", ("agent", "run", "check")),
+    "covers": Key("wholes", "Numbers of the goal's criteria that depend on it.", ASKED, least=1, most=100),
+    "interfaces": Key("texts", "Names and signatures that it provides to the steps that need it.", ASKED),
+    "runs_on": Key("texts", "Tags of the workers that may run it.", ("agent", "run", "check")),
     "plan_first": Key("flag", "Its smaller steps are planned when it starts.", ("agent",)),
-    "files": Key("texts", "Files that it is expected to change.", PROVEN),
+    "files": Key("texts", "Files it is expected to change.", PROVEN),
     "test_command": Key("text", "The check.", PROVEN),
     "test_file": Key("text", "The file whose tests are the check.", PROVEN),
     "requires_testing": Key("flag", "False where no check can prove it.", PROVEN),
-    "may_edit_tests": Key("flag", "It may change tests that were there before.", PROVEN),
+    "may_edit_tests": Key("flag", "It may change existing tests.", PROVEN),
 }
 TRANSITIONS = Key("tables", "Where to go from this state: the first one that holds.")
 STATE_KEYS = {
     **{name: key for name, key in STEP_KEYS.items() if name not in ("needs", "condition", "do")},
     "transitions": TRANSITIONS,
 }
-INPUTS = Key("table", "What the workflow is given, by name.")
+INPUTS = Key("table", "The inputs of the workflow, by name.")
 HEADER_KEYS = {
     **{name: key for name, key in STEP_KEYS.items() if name not in ("needs", "condition", "do")},
     "name": Key("text", "Its name; by default the name of the file."),
     "inputs": INPUTS,
 }
 ACTION_KEYS: dict[str, Key] = {
-    "run": Key("text", "A command that is the whole step; it is done when it ends with exit status 0."),
+    "run": Key("text", "A command that is the whole step; it is done when it exits with status 0."),
     "check": Key("text", "A command whose verdict is the whole step."),
-    "workflow": Key("text", "A workflow file, relative to this one, whose steps are put here."),
-    "inputs": Key("table", "What that workflow is given."),
+    "workflow": Key("text", "A workflow file, relative to this one, whose steps are included here."),
+    "inputs": Key("table", "The inputs of that workflow."),
 }
 RETRY_KEYS: dict[str, Key] = {
     "wait": Key("number", "Seconds before the first retry.", most=86_400),
     "growth": Key("number", "What the wait is multiplied by each time.", least=1, most=100),
 }
 TRANSITION_KEYS: dict[str, Key] = {
-    "on": Key("text", "A condition on the state that is over; without it, always."),
+    "on": Key("text", "A condition on the finished state; without it, always."),
     "to": Key("text", "The next state, or `end`."),
 }
 TYPES = ("string", "int", "float", "bool", "path")
 INPUT_KEYS: dict[str, Key] = {
     "type": Key("choice", "What its values are.", choices=TYPES),
-    "default": Key("text", "Its value when none is given; without one it must be given."),
+    "default": Key("text", "Its value if none is given; without a default it must be given."),
     "description": Key("text", "What it is, for people."),
 }
 ALIASES = {
@@ -139,11 +139,11 @@ ALIASES = {
     "if_": "on",
     "id": "name",
 }
-"""What people call a key that has another name here."""
+"""Common names for keys that have another name here."""
 
 
 def explain_misfit(key: Key, value: Any) -> str:
-    """Why a value is not what a key takes, as the end of a sentence; empty when it is."""
+    """Why a value does not fit a key, as the end of a sentence; empty if it fits."""
     if key.form == "choice" and isinstance(value, str):
         return "" if value in key.choices else "choice"
     fits = {
@@ -199,7 +199,7 @@ def _describe_value(value: Any) -> str:
 
 
 def classify_step(step: Step) -> Kind:
-    """Who or what carries a step out. A leaf that only has a check is one for bough alone."""
+    """Who or what runs a step. bough itself runs a leaf that only has a check."""
     if step.steps:
         return "compound"
     if step.do:
@@ -222,6 +222,6 @@ def needs_models(step: Step) -> bool:
 
 
 def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
-    """What `requires_testing` is when a file does not say it. A command has its exit status and a critic changes
-    nothing, so neither needs a check beside it, unless one is `named`."""
+    """The default of `requires_testing`. A command has its exit status and a critic changes nothing, so neither needs
+    another check, unless one is `named`."""
     return named or (step_kind != "run" and role != "critic")

@@ -1,4 +1,4 @@
-"""From the text of a workflow file to a plan: everything that is wrong is found before anything runs."""
+"""From the text of a workflow file to a plan: every problem is found before anything runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bough.core.workflow.state_machine import build_machine
 
 
 class Workflow(Struct, frozen=True):
-    """A workflow file that has nothing wrong with it."""
+    """A valid workflow file."""
 
     name: str
     description: str
@@ -36,10 +36,10 @@ def load(
     read: Read | None = None,
     max_depth: int = MAX_DEPTH,
 ) -> Workflow:
-    """The workflow in a text, or a `WorkflowError` with all that is wrong.
+    """The workflow in a text, or a `WorkflowError` with all problems.
 
     `file` is its path in the project, for messages and for the files that it names, which `read` gives. `inputs` are
-    its inputs by name; None leaves them open, to look at a workflow that nobody is about to run.
+    its inputs by name; None leaves them open, to show a workflow without running it.
     """
     problems: Problems = {}
     source = Source(file, text, problems)
@@ -58,7 +58,7 @@ def load(
 
 
 def _build_step(node: Node, path: str, scope: StepPosition) -> Step:
-    """A node as a step. Only nodes without problems make a plan, but all are looked through."""
+    """A node as a step. Only nodes without problems make a plan, but all are checked."""
     goal = path == GOAL
     fields = Fields(node, scope).all()
     values = scope.values
@@ -98,26 +98,26 @@ def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: StepPositio
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
-    """Keys that only mean something beside another."""
+    """Keys that need another key."""
 
     def wrong(key: str, text: str) -> None:
         (node if key in node.table else node.body).wrong(key, text)
 
     if "join" in fields and not fields.get("parallel"):
-        wrong("join", "`join` is for parallel steps: write `parallel = true` beside it.")
+        wrong("join", "`join` needs `parallel = true`: add it.")
     if "until" in fields and fields.get("repeat", 1) < 2:
-        wrong("until", "`until` ends a repetition: write `repeat = N` beside it, the passes at most.")
+        wrong("until", "`until` needs `repeat = N`, the most passes: add it.")
     for key in ("max_retries", "retry"):
         if key in fields and fields.get("on_error") != "retry":
-            wrong(key, f'`{key}` is for steps that are done again: write `on_error = "retry"` beside it.')
+            wrong(key, f'`{key}` needs `on_error = "retry"`: add it.')
     if "states" in node.body.table:
         for key in ("parallel", "repeat", "until"):
             if key in fields:
-                wrong(key, f"`{key}` is for `steps`; states follow each other by their transitions.")
+                wrong(key, f"`{key}` is for `steps`; transitions decide the order of states.")
 
 
 def _read_inputs(node: Node, scope: StepPosition) -> dict[str, Parts]:
-    """The inputs of the workflow that a node uses."""
+    """The inputs of the workflow that a node includes."""
     assert node.included is not None
     specs = node.included.specs
     said: dict[str, Any] = node.table["action"].get("inputs", {})
@@ -151,5 +151,5 @@ def _pass_input(node: Node, name: str, spec: InputSpec, value: Any, scope: StepP
             node.source.wrong(at, f"The input `{name}` {wrong}.")
         return (text,)
     if spec.type != "string" and any(isinstance(piece, ResultPlace) for piece in pieces):
-        node.source.wrong(at, f"The input `{name}` has the type {spec.type}, and a step's result is text.")
+        node.source.wrong(at, f"The input `{name}` has the type {spec.type}, but a step's result is text.")
     return pieces

@@ -1,7 +1,7 @@
-"""From TOML tables to nodes: known keys, right types, one kind of work each, and files that are put into others.
+"""From TOML tables to nodes: known keys, right types, one kind of work each, and files that include others.
 
-A node keeps only what is as it should be; what is not has been reported, and the rest is still looked at, so that a
-person sees all that is wrong at once.
+A node keeps only what is valid; what is not is reported, and the rest is still checked, so that a person sees every
+problem at once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bough.core.workflow.problems import Problems, Source, shorten_quote, sugges
 from bough.core.workflow.toml_positions import KeyPath
 
 Read = Callable[[str], str]
-"""Gives the text of a file by its path in the project, or raises `UsageError` with the reason."""
+"""Returns the text of a file by its path in the project, or raises `UsageError` with the reason."""
 MAX_STEPS = 10_000
 _WAYS = ("action", "steps", "states", "do")
 _TABLES = {"retry": RETRY_KEYS}
@@ -44,14 +44,14 @@ class Node(Struct):
     at: KeyPath
     name: str
     table: dict[str, Any]
-    """The keys that are as they should be."""
+    """The valid keys."""
     kind: Kind
     nodes: list[Node]
     """Its own steps or states."""
     specs: dict[str, InputSpec]
-    """What a whole workflow is given."""
+    """The inputs of a whole workflow."""
     included: Node | None = None
-    """The workflow whose steps are put here."""
+    """The workflow that is included here."""
 
     def wrong(self, key: str, text: str, needle: str = "") -> None:
         self.source.wrong((*self.at, key), text, needle)
@@ -73,13 +73,13 @@ class Reader:
         self._steps = 0
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
-        """A file. `around` are the files that it is put into."""
+        """A file. `around` are the files that include it."""
         table = _sift_table(source, (), source.table, HEADER_KEYS, "A workflow")
         node = Node(
             source, (), table.get("name", ""), table, "agent", [], read_declared(source, table.get("inputs", {}))
         )
         if node.name and node.name != slug(node.name):
-            node.wrong("name", f"`{shorten_quote(node.name)}` cannot be a workflow's name: `{slug(node.name)}` could.")
+            node.wrong("name", f"`{shorten_quote(node.name)}` is not a valid workflow name: use `{slug(node.name)}`.")
         if source.table:
             self._fill(node, depth, (*around, source.file))
         elif not self._problems:
@@ -101,17 +101,17 @@ class Reader:
         if "name" not in said:
             source.wrong(at, f"{what} has no name: give it `name`, in lower-case letters, digits and dashes.")
         elif "name" in table and (node.name != slug(node.name) or node.name == GOAL):
-            better = "a word of its own" if node.name == GOAL else f"`{slug(node.name)}`"
-            node.wrong("name", f"`{shorten_quote(node.name)}` cannot be a step's name: take {better}.")
+            better = "another name" if node.name == GOAL else f"`{slug(node.name)}`"
+            node.wrong("name", f"`{shorten_quote(node.name)}` is not a valid step name: use {better}.")
         self._fill(node, depth, files)
         return node
 
     def _fill(self, node: Node, depth: int, files: tuple[str, ...]) -> None:
         ways = [way for way in _WAYS if way in node.table]
         if len(ways) > 1:
-            node.wrong(ways[1], f"`{ways[1]}` and `{ways[0]}` exclude each other: a step is carried out in one way.")
+            node.wrong(ways[1], f"`{ways[1]}` and `{ways[0]}` are mutually exclusive: a step runs in one way.")
         if not ways and not any(way in _get_raw_table(node) for way in _WAYS):
-            node.source.wrong(node.at, "There is nothing to do here: give it an `action` or `steps`.")
+            node.source.wrong(node.at, "Nothing to do here: add an `action` or `steps`.")
         way = ways[0] if ways else ""
         if way == "action":
             self._read_action(node, depth, files)
@@ -155,7 +155,7 @@ class Reader:
             node.table["action"] = {}
             return
         if not action[ways[0]].strip() or "\0" in action[ways[0]]:
-            node.wrong("action", f"`{ways[0]}` is empty: say what it is.")
+            node.wrong("action", f"`{ways[0]}` is empty: fill it in.")
         if "inputs" in action and ways[0] != "workflow":
             node.wrong("action", "`inputs` are for a `workflow` file: a command uses `{name}` directly.")
         if ways[0] == "workflow":
@@ -184,7 +184,7 @@ class Reader:
         if file not in self._sources:
             try:
                 if self._read is None:
-                    raise UsageError("there are no other files here")
+                    raise UsageError("other files are not available here")
                 text = self._read(file)
             except UsageError as error:
                 node.source.wrong(
@@ -196,7 +196,7 @@ class Reader:
 
 
 def _get_raw_table(node: Node) -> dict[str, Any]:
-    """The table as it stands in the file."""
+    """The table as written in the file."""
     table: Any = node.source.table
     for key in node.at:
         table = table[key]
@@ -207,7 +207,7 @@ def _get_raw_table(node: Node) -> dict[str, Any]:
 def _sift_table(
     source: Source, at: KeyPath, said: dict[str, Any], keys: Mapping[str, Key], owner: str
 ) -> dict[str, Any]:
-    """What is right of a table; the rest is reported."""
+    """The valid part of a table; the rest is reported."""
     kept: dict[str, Any] = {}
     for name, value in said.items():
         key = keys.get(name)
@@ -233,7 +233,7 @@ def _explain_unknown(name: str, keys: Mapping[str, Key], owner: str) -> str:
     if meant and meant.partition(" ")[0] in keys:
         return f"{owner} has no key `{shorten_quote(name)}`: did you mean `{meant}`?"
     if name in STEP_KEYS and name not in keys:
-        return f"{owner} has no `{name}`: that is for steps."
+        return f"{owner} has no `{name}`: only steps do."
     return f"{owner} has no key `{shorten_quote(name)}`: {suggest_nearest(name, keys)}"
 
 
@@ -250,15 +250,15 @@ def _check_fit(node: Node) -> None:
     for name in node.table:
         key = HEADER_KEYS.get(name) or STEP_KEYS.get(name)
         if key is not None and node.kind not in key.fits and name != "do" and name not in _WAYS:
-            node.wrong(name, f"`{name}` does nothing in {KINDS[node.kind]}: take it away.")
+            node.wrong(name, f"`{name}` does nothing in {KINDS[node.kind]}: remove it.")
     if "states" not in node.table:
         for name in ("start", "max_transitions"):
             if name in node.table and node.kind == "compound":
-                node.wrong(name, f"`{name}` is for steps with `states`: take it away.")
+                node.wrong(name, f"`{name}` is for steps with `states`: remove it.")
 
 
 def resolve_file(file: str, said: str) -> str | None:
-    """The path in the project of a file that another names; None when it is none of the project's."""
+    """The path in the project of a file that another names; None if it is outside the project."""
     if said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip():
         return None
     path = file.split("/")[:-1]

@@ -1,4 +1,4 @@
-"""Which steps a step can know of: names among siblings, needs, and whose results there are when it starts."""
+"""Which steps a step can refer to: names among siblings, needs, and whose results exist when it starts."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Level:
     ) -> None:
         self.nodes = nodes
         self.prefix = prefix
-        """What the paths of its tasks begin with: empty at the top, else `path/`."""
+        """The prefix of its tasks' paths: empty at the top, otherwise `path/`."""
         self.parallel = parallel
         self.loops = loops
-        """Its steps may run again, so each of them may look back at any other's last result."""
+        """Its steps may run again, so each of them may use any other's last result."""
         self.above = above
         self.inside = inside
         """Which step of the level above has these steps."""
         self.own = own
-        """It is the top of a file: names beyond it are not seen from here."""
+        """It is the top of a file: names beyond it are not visible from here."""
         self.number: dict[str, int] = {}
         for number, node in enumerate(nodes):
             self.number.setdefault(node.name, number)
@@ -42,11 +42,11 @@ class Level:
 
     @property
     def again(self) -> bool:
-        """Whether any step around runs more than once."""
+        """Whether any enclosing step runs more than once."""
         return self.loops or (self.above is not None and self.above.again)
 
     def waits(self, number: int, other: int) -> bool:
-        """Whether one step begins only after the other is over."""
+        """Whether one step begins only after the other has ended."""
         if not self.parallel:
             return other < number
         seen: set[int] = set()
@@ -59,7 +59,7 @@ class Level:
 
 
 def check_siblings(level: Level) -> None:
-    """Names that are taken, and needs that are unknown, impossible or go round in a circle."""
+    """Duplicate names, and needs that are unknown, impossible or cyclic."""
     for number, node in enumerate(level.nodes):
         if node.name and level.number[node.name] != number:
             node.wrong("name", f"Two steps here are called `{node.name}`: give each a name of its own.")
@@ -69,8 +69,7 @@ def check_siblings(level: Level) -> None:
             elif name not in level.number:
                 others = [other.name for other in level.nodes if other.name and other is not node]
                 said = (
-                    f"`{node.name}` needs `{name}`, but no step beside it is called that: "
-                    f"{suggest_nearest(name, others)}"
+                    f"`{node.name}` needs `{name}`, but no sibling step is called that: {suggest_nearest(name, others)}"
                 )
                 node.wrong("needs", said, name)
             elif not level.parallel and level.number[name] > number:
@@ -87,7 +86,7 @@ def check_siblings(level: Level) -> None:
 
 
 def _find_circles(level: Level) -> Iterator[list[int]]:
-    """One circle of needs per group of steps that wait for each other."""
+    """One cycle of needs per group of steps that wait for each other."""
     over: set[int] = set()
     for first in range(len(level.nodes)):
         way: list[int] = []
@@ -121,7 +120,7 @@ def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
         found = next((depth for depth in reversed(range(len(chain))) if name in chain[depth][0].number), None)
         if found is None:
             known = [node.name for each, _ in chain for node in each.nodes if node.name]
-            return "", f"There is no step `{name}` whose result could be used: {suggest_nearest(name, known)}"
+            return "", f"There is no step `{name}` whose result can be used: {suggest_nearest(name, known)}"
         segments = [each.nodes[at].name for each, at in chain[:found]] + [name]
     nodes = top.nodes
     for segment in segments:
@@ -136,7 +135,7 @@ def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
 
 
 def _build_chain(level: Level, number: int) -> list[tuple[Level, int]]:
-    """From the top of the file down to the step: each level, and which of its steps is on the way."""
+    """From the top of the file down to the step: each level, and which of its steps is on the path."""
     chain = [(level, number)]
     while not chain[0][0].own:
         this = chain[0][0]
@@ -147,15 +146,15 @@ def _build_chain(level: Level, number: int) -> list[tuple[Level, int]]:
 
 
 def _explain_too_early(chain: list[tuple[Level, int]], segments: list[str]) -> str:
-    """Why the result of the step at `segments` is not there yet; empty when it is."""
+    """Why the result of the step at `segments` does not exist yet; empty if it does."""
     same = 0
     while same < min(len(segments), len(chain)) and chain[same][0].nodes[chain[same][1]].name == segments[same]:
         same += 1
     name = "/".join(segments)
     if same == len(chain) == len(segments):
-        return "" if chain[-1][0].again else f"`{name}` cannot use its own result before there is one."
+        return "" if chain[-1][0].again else f"`{name}` cannot use its own result before it has run."
     if same in (len(chain), len(segments)):
-        return f"`{name}` is not over when this starts: one is a part of the other."
+        return f"`{name}` has not ended when this starts: one is a part of the other."
     level, mine = chain[same]
     other = level.number[segments[same]]
     if level.waits(mine, other) or level.again:

@@ -1,8 +1,8 @@
-"""Places in texts: `{name}` for an input, `{steps.NAME.result}` for the result of another step, `{{` for a brace.
+"""Placeholders in texts: `{name}` for an input, `{steps.NAME.result}` for another step's result, `{{` for a brace.
 
-A file's texts are taken apart into parts when it is loaded. Inputs are put in then. What is left for later are results:
-in a loaded step's texts `{steps.PATH.result}`, with the path of the task, is such a place, `{brace}` is a `{` that
-begins none, and everything else is itself. So a text that never came from a file means what it says, braces and all.
+A file's texts are split into parts when it is loaded, and inputs are filled in then. Results are left for later: in a
+loaded step's texts `{steps.PATH.result}`, with the path of the task, is a placeholder, `{brace}` is a literal `{`, and
+everything else is plain text. So a text that never came from a file means what it says, braces included.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _LOOKS_LIVE = r"\{(?=(?:steps\.[a-z0-9/-]+\.result|brace)\})"
 
 
 class Input(Struct, frozen=True):
-    """The place of an input."""
+    """The placeholder of an input."""
 
     name: str
 
 
 class ResultPlace(Struct, frozen=True):
-    """The place of a step's result: by name as written, by the task's path once it is resolved."""
+    """The placeholder of a step's result: by name as written, by the task's path once resolved."""
 
     step: str
 
@@ -41,7 +41,7 @@ Parts = tuple[Part, ...]
 
 
 class NotAPlace(Exception):
-    """What stands in braces is no place. `piece` is what was written."""
+    """The text in braces is not a placeholder. `piece` is what was written."""
 
     def __init__(self, said: str, piece: str) -> None:
         super().__init__(said)
@@ -49,7 +49,7 @@ class NotAPlace(Exception):
 
 
 def split_places(text: str) -> Parts:
-    """A file's text, taken apart."""
+    """A file's text, split into parts."""
     if "{" not in text and "}" not in text:
         return (text,)
     return tuple(merge_texts(_walk_parts(text)))
@@ -68,22 +68,22 @@ def _walk_parts(text: str) -> Iterator[Part]:
 def _read_place(piece: str) -> Part:
     inner = piece[1:-1]
     if piece == "{" or not inner.strip():
-        raise NotAPlace("A `{` begins a place for an input or a result: write `{{` for the character itself.", piece)
+        raise NotAPlace("A `{` begins a placeholder for an input or a result: write `{{` for a literal brace.", piece)
     if result := re.fullmatch(_RESULT, inner):
         return ResultPlace(result[1])
     if inner.startswith(f"{STEPS}."):
         raise NotAPlace(
-            f"`{shorten_quote(piece)}` is no place: write `{{steps.NAME.result}}` for a step's result.", piece
+            f"`{shorten_quote(piece)}` is not a placeholder: use `{{steps.NAME.result}}` for a step's result.", piece
         )
     if re.fullmatch(NAME, inner) and inner not in RESERVED:
         return Input(inner)
     raise NotAPlace(
-        f"`{shorten_quote(piece)}` is neither an input nor a result: write `{{{{` for a brace itself.", piece
+        f"`{shorten_quote(piece)}` is neither an input nor a result: write `{{{{` for a literal brace.", piece
     )
 
 
 def merge_texts(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
-    """The same with neighbouring texts as one, and none that is empty."""
+    """The same with adjacent texts joined, and no empty ones."""
     whole: list[Part] = []
     for piece in pieces:
         if isinstance(piece, str) and whole and isinstance(whole[-1], str):
@@ -94,12 +94,12 @@ def merge_texts(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
 
 
 def render_loaded(pieces: Parts) -> str:
-    """The text of a loaded step, for `filled`. An input without a value stands for itself."""
+    """The text of a loaded step, for `fill_places`. An input without a value stays as written."""
     return "".join(re.sub(_LOOKS_LIVE, "{brace}", p) if isinstance(p, str) else render_place(p) for p in pieces)
 
 
 def render_plain(pieces: Parts) -> str:
-    """The text where there is nothing to fill in later."""
+    """The text, with nothing to fill in later."""
     return "".join(p if isinstance(p, str) else render_place(p) for p in pieces)
 
 
@@ -108,10 +108,10 @@ def render_place(place: Input | ResultPlace) -> str:
 
 
 def fill_places(text: str, inputs: Mapping[str, str], results: Mapping[str, StepResult]) -> str:
-    """A loaded step's text with all that is known put in.
+    """A loaded step's text with all known values filled in.
 
-    `results` has the tasks of the run that are over, by path; those that were skipped with an empty text. What is put
-    in is never looked at again: a result that has braces in it stays as it is. A place of which nothing is known stays.
+    `results` has the run's finished tasks by path; skipped ones have an empty text. Values are never expanded again: a
+    result with braces in it stays as it is. A placeholder without a known value stays.
     """
     if "{" not in text:
         return text
@@ -127,5 +127,5 @@ def fill_places(text: str, inputs: Mapping[str, str], results: Mapping[str, Step
 
 
 def escape_braces(text: str) -> str:
-    """Plain text as a file says it."""
+    """Plain text as written in a file."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -1,4 +1,4 @@
-"""What is wrong with a workflow file: every problem at once, each with its place and a way out."""
+"""What is wrong with a workflow file: every problem at once, each with its place and a fix."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from bough.core.workflow.toml_positions import KeyPath, Places
 
 LONGEST_LIST = 12
-"""Words that a message lists at most when none is near."""
+"""Words that a message lists at most if none is close."""
 
 
 class Problem(Struct, frozen=True):
-    """One thing to put right. `text` is a sentence; `line` counts from 1."""
+    """One thing to fix. `text` is a sentence; `line` counts from 1."""
 
     file: str
     line: int
@@ -32,7 +32,7 @@ class Problem(Struct, frozen=True):
 
 
 class WorkflowError(UsageError):
-    """A workflow that cannot be run as it is written. It has at least one problem."""
+    """A workflow that cannot run as written. It has at least one problem."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(" ".join(map(str, problems)))
@@ -40,11 +40,11 @@ class WorkflowError(UsageError):
 
 
 Problems = dict[Problem, None]
-"""In the order of finding, each once: a file that is used twice is wrong once."""
+"""In the order they are found, each once: a file that is used twice is reported once."""
 
 
 class Source:
-    """One workflow file: its text, what TOML makes of it, and where in it things stand."""
+    """One workflow file: its text, its TOML value, and where things are in it."""
 
     def __init__(self, file: str, text: str, problems: Problems) -> None:
         self.file = file
@@ -55,12 +55,12 @@ class Source:
         try:
             self.table = tomllib.loads(self._text)
         except RecursionError:
-            self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply to be read.")
+            self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply.")
         except ValueError as error:  # TOMLDecodeError is one; so is a number with thousands of digits
             self._add(*_explain_refusal(self._text, str(error)))
 
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
-        """Note a problem with what stands at a key; `needle` is the part of the value that it is about."""
+        """Record a problem with the value of a key; `needle` is the part of the value it is about."""
         if self._places is None:
             self._places = Places(self._text)
         self._add(self._places.line(at, needle), text)
@@ -70,14 +70,14 @@ class Source:
 
 
 def _explain_refusal(text: str, said: str) -> tuple[int, str]:
-    """The line and the sentence for what the TOML reader said."""
+    """The line and the message for an error of the TOML parser."""
     message, _, place = said.partition(" (at ")
     found = re.match(r"line (\d+), column (\d+)\)", place)
     if found:
         return int(found[1]), f"This is not valid TOML: {_lower_first(message)} (column {found[2]})."
     if place:
         end = text.rstrip("\n").count("\n") + 1
-        return end, f"This is not valid TOML: {_lower_first(message)}, where the file ends."
+        return end, f"This is not valid TOML: {_lower_first(message)}, at the end of the file."
     return _find_crowded_line(text, r"\d"), "This is not valid TOML: a number has too many digits."
 
 
@@ -86,30 +86,31 @@ def _lower_first(message: str) -> str:
 
 
 def _find_crowded_line(text: str, pattern: str) -> int:
-    """The line that has the most of something: the likeliest one, where the reader names none."""
+    """The line with the most matches: the likeliest one, if the parser names none."""
     counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
     return counts.index(max(counts)) + 1
 
 
 def raise_for(problems: Problems, first: str) -> None:
-    """All problems as one error, if there are any: those of the file itself first, in the order of their lines."""
+    """Raise all problems as one error, if any: those of the file itself first, by line."""
     if problems:
         raise WorkflowError(sorted(problems, key=lambda problem: (problem.file != first, problem.file, problem.line)))
 
 
 def suggest_nearest(word: str, words: Iterable[str]) -> str:
-    """The end of a sentence: the word that was probably meant, or what there is to choose from."""
+    """The end of a sentence: the word that was probably meant, or the known ones."""
     known = list(words)
     if close := suggest_word(word, known):
         return f"did you mean `{shorten_quote(close)}`?"
     if not known:
-        return "there is none."
+        return "none exist."
+    listed = ", ".join(f"`{shorten_quote(name)}`" for name in known[:LONGEST_LIST])
     more = ", …" if len(known) > LONGEST_LIST else ""
-    return f"there is {', '.join(f'`{shorten_quote(name)}`' for name in known[:LONGEST_LIST])}{more}."
+    return f"use {'one of ' if len(known) > 1 else ''}{listed}{more}."
 
 
 def shorten_quote(text: str, room: int = 40) -> str:
-    """A piece of the file, to be quoted in a sentence."""
+    """A piece of the file, to quote in a sentence."""
     line = " ".join(text.split())
     return line if len(line) <= room else line[: room - 1] + "…"
 
@@ -120,6 +121,4 @@ def decode_text(body: bytes, file: str) -> str:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
-        raise WorkflowError(
-            [Problem(file, line, "This is not text in UTF-8: save the file in that encoding.")]
-        ) from None
+        raise WorkflowError([Problem(file, line, "This is not UTF-8 text: save the file as UTF-8.")]) from None

@@ -12,7 +12,7 @@ _NAME = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 4
 
 
 def build_schema() -> dict[str, Any]:
-    """What the loader's own tables say. The loader checks more: names, order, conditions, places in texts."""
+    """Built from the loader's own tables. The loader checks more: names, order, conditions, placeholders."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A bough workflow",

@@ -1,4 +1,4 @@
-"""The states of a machine, from how they are written."""
+"""The states of a machine, as written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build_machine(body: Node, level: Level, values: Mapping[str, Parts]) -> Mach
     states = []
     for number, node in enumerate(body.nodes):
         if node.name == END:
-            node.wrong("name", f"`{END}` is where a machine ends: give the state another name.")
+            node.wrong("name", f"`{END}` is reserved for the end of a machine: give the state another name.")
         steps = [
             _build_transition(node, at, said, names, StepPosition(level, number, values))
             for at, said in enumerate(node.table.get("transitions", ()))
@@ -39,13 +39,13 @@ def _build_transition(
 ) -> Transition | None:
     at = Node(node.source, (*node.at, "transitions", number), node.name, said, "agent", [], {})
     if "to" not in said:
-        node.source.wrong(at.at, "A transition says where it goes: give it `to`.")
+        node.source.wrong(at.at, "The transition has no target: add `to`.")
         return None
     if said["to"] not in (*names, END):
         at.wrong("to", f"There is no state `{shorten_quote(said['to'])}`: {suggest_nearest(said['to'], [*names, END])}")
     condition = Fields(at, scope).condition("on") if "on" in said else None
     if condition is not None and condition.step:
-        at.wrong("on", "A transition asks about its own state: leave the name away.")
+        at.wrong("on", "A transition asks about its own state: omit the name.")
     return Transition(said["to"], condition)
 
 

@@ -1,7 +1,7 @@
-"""Where in a TOML text its keys and values stand.
+"""Where the keys and values of a TOML text are.
 
-The standard library's reader says what a text means but not where. This one says where and nothing else: it is used
-on texts that the standard reader has accepted, and only when there is something to complain about.
+The standard library's parser says what a text means but not where. This one says where and nothing else: it is used on
+texts that the standard parser has accepted, and only to report a problem.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value: keys, and numbers for the elements of arrays. `("steps", 0, "needs", 1)`."""
+"""The path to a value: keys, and numbers for the elements of arrays. `("steps", 0, "needs", 1)`."""
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACE = re.compile(r"[ \t]*")
@@ -32,11 +32,11 @@ class Places:
         self._at = 0
         self.offsets: dict[KeyPath, int] = {(): 0}
         self._lengths: dict[KeyPath, int] = {}
-        """Of the arrays that are written as tables."""
+        """Of the arrays written as tables."""
         self._read_document()
 
     def line(self, path: KeyPath, needle: str = "") -> int:
-        """The line, from 1, of what stands at a path or, where nothing does, around it; with a needle, of its first
+        """The line, from 1, of the value at a path or, if there is none, around it; with a needle, of its first
         occurrence from there on."""
         while path not in self.offsets:
             path = path[:-1]
@@ -76,7 +76,7 @@ class Places:
         return path
 
     def _enter_table(self, path: KeyPath, begin: int) -> KeyPath:
-        """The table at a path: of an array of tables, its newest."""
+        """The table at a path: for an array of tables, its newest."""
         self.offsets.setdefault(path, begin)
         return (*path, self._lengths[path] - 1) if path in self._lengths else path
 
@@ -158,7 +158,7 @@ class Places:
             self._at = found.end()
 
     def _taken(self, pattern: re.Pattern[str]) -> str:
-        """What fits; one character where nothing does, so that every loop here comes to an end."""
+        """The match; one character if there is none, so that every loop here ends."""
         found = pattern.match(self._text, self._at)
         end = max(found.end() if found else 0, self._at + 1)
         taken = self._text[self._at : end]

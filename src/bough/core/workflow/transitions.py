@@ -1,4 +1,4 @@
-"""State machines: steps that follow each other by what came of them, not by the order of writing.
+"""State machines: steps that follow each other by their results, not in written order.
 
 A compound step may have states instead of steps. In the plan its states are its steps, so checks, grants, contexts
 and drawing are those of any step; a `Machine` says which of them comes next.
@@ -12,25 +12,25 @@ from bough.core.planning.plan import Exits, Machine
 from bough.core.workflow.conditions import BEFORE, StepResult, is_met, render_condition
 
 END = "end"
-"""Where a transition leads that ends the machine. It ended as well as its last state did."""
+"""The target of a transition that ends the machine, with the outcome of its last state."""
 
 
 class NextState(Struct, frozen=True):
     """What follows a state."""
 
     to: str | None
-    """The next state; None when the machine is over."""
+    """The next state; None if the machine has ended."""
     success: bool
-    """Whether all is well: a machine that is over ended well, one that continues has had its failure handled."""
+    """Whether the machine succeeded, or, if it continues, a failure was handled."""
     why: str
     """For the journal."""
 
 
 def choose_next_state(machine: Machine, state: str, result: StepResult, count: int) -> NextState:
-    """What follows a state that is over, after `count` transitions so far.
+    """What follows a finished state, after `count` transitions so far.
 
-    The first transition that holds is taken. A failure for which there is none fails the machine, and so does the
-    limit: no failure and no endless loop is taken for success.
+    The first transition that holds is taken. A failure without one fails the machine, and so does the limit: neither a
+    failure nor an endless loop counts as success.
     """
     found = next((each for each in machine.states if each.name == state), Exits(state))
     for transition in found.transitions:
@@ -43,5 +43,5 @@ def choose_next_state(machine: Machine, state: str, result: StepResult, count: i
             return NextState(None, False, f"the limit of {machine.limit} transitions is reached at {state}")
         return NextState(transition.to, True, why)
     if result.success:
-        return NextState(None, True, f"no transition leads on from {state}")
-    return NextState(None, False, f"{state} failed, and no transition takes that up")
+        return NextState(None, True, f"{state} has no further transition")
+    return NextState(None, False, f"{state} failed, and no transition handles it")

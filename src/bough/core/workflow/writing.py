@@ -1,4 +1,4 @@
-"""From a plan to the text of a workflow file that loads as the same plan, to be edited and run."""
+"""From a plan to the text of a workflow file that loads as the same plan, to edit and run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\"
 
 
 def write_workflow(plan: Plan, name: str = "") -> str:
-    """The plan as a workflow file. `UsageError` for a plan that a file cannot say."""
+    """The plan as a workflow file. `UsageError` for a plan that a file cannot express."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
     title = name or slug(goal.title or shorten_quote(goal.instructions, 60))
@@ -41,7 +41,7 @@ def write_workflow(plan: Plan, name: str = "") -> str:
         line = text.split("\n")[said.line - 1]
         raise UsageError(f"The plan cannot be written as a workflow, at `{shorten_quote(line)}`: {said.text}") from None
     if again.plan != plan:
-        raise UsageError("The plan cannot be written as a workflow: it says something that a file has no words for.")
+        raise UsageError("The plan cannot be written as a workflow: a file cannot express all of it.")
     return text
 
 
@@ -82,7 +82,7 @@ def _collect_transitions(machine: Machine | None, name: str) -> dict[str, Any]:
 
 
 def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
-    """The keys of a step, with what they say, where it is not the default."""
+    """The keys of a step whose values are not the default."""
     kind_ = classify_step(step)
     said: dict[str, Any] = {}
     if step.title:
@@ -130,7 +130,7 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
 
 
 def _split_text(text: str, known: frozenset[str]) -> Parts:
-    """A loaded text taken apart."""
+    """A loaded text, split into parts."""
     pieces: list[str | ResultPlace] = []
     at = 0
     for match in re.finditer(LIVE, text):
@@ -144,7 +144,7 @@ def _split_text(text: str, known: frozenset[str]) -> Parts:
 
 
 def _render_file_text(pieces: Parts, around: tuple[frozenset[str], ...]) -> str:
-    """A text as a file says it. Where a nearer step has the name of one at the top, that one is named from there."""
+    """A text as written in a file. If a nearer step has the name of one at the top, the latter is named by path."""
     text = ""
     for piece in pieces:
         if isinstance(piece, str):

@@ -1,4 +1,4 @@
-"""The command line. Each command is a file of its own, loaded when it is asked for."""
+"""The command line. Each command is its own file, loaded on demand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NoReturn
 
 def main() -> NoReturn:
     """The console script: runs what `sys.argv` says. The process ends here, with the exit status."""
-    # Loading makes no garbage, and most commands make none that matters: they read, print and end. Looking for it takes
-    # 20 of the 244 ms of processor time that `bough show` takes on a loaded machine. Those that stay longer turn it on
-    # again (`options.enable_gc`).
+    # Loading makes no garbage, and most commands make none that matters: they read, print and end. Collecting takes 20
+    # of the 244 ms of processor time that `bough show` needs on a loaded machine. Long-running commands turn it back on
+    # (`options.enable_gc`).
     gc.disable()
 
     from bough.interfaces.cli.entry import run_command_line

@@ -44,5 +44,5 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
     enable_gc()
     chosen = {"model": model, "base_url": base_url, "jobs": jobs}
     choices = Choices(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]
-    # It has the methods of the protocol that it takes part in; the library answers the others.
+    # It implements only some of the protocol's methods; the library answers the others.
     asyncio.run(acp.run_agent(cast("acp.Agent", Agent(choices))))

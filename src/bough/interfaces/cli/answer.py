@@ -46,6 +46,6 @@ async def _answer(run: str, text: str, folder: Path, choices: Choices, apply: bo
         name = await opened.find(run)
         holder = await run_messages.answer_question(opened, name, text)
         if holder:
-            display.notice(f"Answered: {describe_worker(holder)} goes on with {name}.")
+            display.notice(f"Answered: {describe_worker(holder)} continues {name}.")
             return 0
         return await resume_run(opened, name, display, choices, apply, as_json)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "apply",
-    short_help="Bring a run's changes into your files.",
+    short_help="Apply a run's changes to your files.",
     epilog=format_example("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes"),
 )
 @run_argument
@@ -38,7 +38,7 @@ def command(
     with_probes: bool,
     as_json: bool,
 ) -> None:
-    """Bring a run's changes into your files.
+    """Apply a run's changes to your files.
 
     What you changed since RUN (default: the latest) started is merged with it line by line. If both changed the same
     lines, nothing is written and the conflicting files are listed. Without --commit and --branch your index and
@@ -49,21 +49,21 @@ def command(
     terminal, pass --edges to accept them.
     """
     if commit and branch:
-        raise click.UsageError("--commit and --branch exclude each other")
+        raise click.UsageError("--commit and --branch are mutually exclusive")
     if steps and (with_probes or not (commit or branch)):
-        raise click.UsageError("--steps goes with --commit or --branch, and without --with-probes")
+        raise click.UsageError("--steps needs --commit or --branch and cannot be combined with --with-probes")
     run_to_end(_apply(run, folder, partial, edges, commit, branch, steps, with_probes, as_json))
 
 
 async def confirm_edges(session: Session, run: str) -> bool:
-    """Whether the person takes what takes effect by itself, when there is such and somebody is there to ask."""
+    """Whether the person accepts changes that take effect on their own, if there are any and a person can be asked."""
     from bough.interfaces.terminal.formatting import one_line
     from bough.interfaces.terminal.output import is_interactive, make_output
 
     if not is_interactive() or not (found := await session.edges(run)):
         return False
     page = make_output()
-    page.paragraph(text=f"Some changes of {run} take effect by themselves:")
+    page.paragraph(text=f"Some changes of {run} take effect on their own:")
     for edge in found:
         page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
     page.flush()
@@ -94,8 +94,8 @@ async def _apply(
         status, holder = await find_standing(opened, found)
         if found.status != "completed" and holder is None and not partial:
             raise UsageError(
-                f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not verified: look at it with "
-                f"`bough diff {found.name}`, and take it as it is with `bough apply {found.name} --partial`."
+                f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not verified: review it with "
+                f"`bough diff {found.name}`, or apply it anyway with `bough apply {found.name} --partial`."
             )
         if branch:
             made = await opened.branch(found.name, branch, steps=steps)
@@ -103,7 +103,7 @@ async def _apply(
                 print_json({"run": found.name, "branch": branch, "commit": made})
             else:
                 make_output().paragraph(
-                    text=f"{found.name} is on the branch {branch} ({made[:10]}); your files are as before."
+                    text=f"{found.name} is on the branch {branch} ({made[:10]}); your files are unchanged."
                 )
             return
         edges = edges or (not as_json and await confirm_edges(opened, found.name))
@@ -116,11 +116,9 @@ async def _apply(
         return
     page = make_output()
     if not changes:
-        page.paragraph(text=f"{found.name} changed nothing: there is nothing to apply.")
+        page.paragraph(text=f"{found.name} changed nothing: nothing to apply.")
         return
     unverified = "" if found.status == "completed" else " (not verified)"
     committed = f", committed as {made[:10]}" if made else ""
-    page.paragraph(
-        text=f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} in your files now{committed}."
-    )
+    page.paragraph(text=f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}.")
     print_changes(page, changes)

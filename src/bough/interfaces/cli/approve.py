@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--plan",
     type=click.Choice(["show", "yes", "no", "change", "own"]),
-    help="Answer a live run that asks about its plan. no: do it unplanned; change: with --say; own: with --file.",
+    help="Answer a live run that asks about its plan. no: run it without a plan; change: with --say; own: with --file.",
 )
 @click.option(
     "--command",
@@ -61,18 +61,16 @@ def command(
 
     if answer is not None:
         if plan is not None or deny or file or (say and answer != "no"):
-            raise click.UsageError("--command goes with --say only, and that with `--command no`")
+            raise click.UsageError("--command takes only --say, and only with `--command no`")
         return run_to_end(_approve_command(run, folder, answer, say, as_json))
     if plan is not None:
         if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
-            raise click.UsageError(
-                "--plan own goes with --file F, --plan change with --say TEXT, and neither with --deny"
-            )
+            raise click.UsageError("--plan own needs --file F, --plan change needs --say TEXT; neither takes --deny")
         return run_to_end(_approve_plan(run, folder, plan, say, file or "", as_json))
     if file:
-        raise click.UsageError("--file goes with --plan own")
+        raise click.UsageError("--file needs --plan own")
     if say and not deny:
-        raise click.UsageError("--say goes with --deny: what is allowed needs no words")
+        raise click.UsageError("--say needs --deny")
     return run_to_end(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json))
 
 
@@ -102,7 +100,7 @@ async def _approve_command(run: str | None, folder: Path, answer: str, say: str,
             if as_json:
                 print_json({"run": name, "commands": held})
             else:
-                click.echo("\n".join(held) if held else f"No command of {name} waits for your word.")
+                click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
             return 0
         line = await command_approval.rule_on_command(opened, name, answer == "yes", say)
     if as_json:
@@ -138,5 +136,5 @@ async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, fil
     if as_json:
         print_json({"run": name, "task": waiting.task, "says": says})
     else:
-        make_output().paragraph(text=f"Said: {name} goes on with the plan of {waiting.task}.")
+        make_output().paragraph(text=f"Answered: {name} continues with the plan of {waiting.task}.")
     return 0

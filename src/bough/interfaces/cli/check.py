@@ -55,7 +55,7 @@ def command(folder: Path, check: str | None, sandbox: Any, network: str | None, 
 
 
 async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool = False) -> BaseChecked:
-    """What the check says of the files as they are, told as it comes unless `as_json`."""
+    """What the check says about the files as they are, printed as it arrives unless `as_json`."""
     from bough.app import RunObserver, open_session
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step

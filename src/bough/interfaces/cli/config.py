@@ -38,7 +38,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
     page = make_output()
     home = str(Path.home())
     for label, place in (("yours", found.person_file), ("project", found.project_file)):
-        there = "" if place and Path(place).exists() else " (not there)"
+        there = "" if place and Path(place).exists() else " (does not exist)"
         page.line((pad(label, 9), "dim"), _shorten(place, home) + there)
     page.line("")
     if not found.settings:
@@ -52,7 +52,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
         )
     for name, value in found.ignored.items():
         page.paragraph(
-            text=f"{name} = {value} is what the project asks for, and is ignored: `bough run --trust-config` allows it."
+            text=f"The project asks for {name} = {value}, which is ignored: `bough run --trust-config` allows it."
         )
 
 

@@ -1,5 +1,4 @@
-"""Settings of a repository that go beyond the defaults: the question about them, and what is said when they are not
-allowed."""
+"""Repository settings that go beyond the defaults: the question about them, and the warning when they are ignored."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The dashboard beside a run at the terminal: a separate process, so that the engine never waits
-for a page."""
+"""The dashboard of a run at the terminal: a separate process, so that the engine never waits for a page."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ EXTRA = "pip install 'bough[web]'"
 
 
 class Dashboard:
-    """It ends with the command, or with this process if that is killed."""
+    """It ends with the command, or with this process if it is killed."""
 
     def __init__(self) -> None:
         lacking = next((name for name in ("starlette", "uvicorn") if find_spec(name) is None), None)
@@ -30,7 +29,7 @@ class Dashboard:
 
     def start(self, root: Path) -> None:
         command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), "--json", "--until", str(os.getpid())]
-        # In a session of its own: Ctrl-C at the terminal is for the run.
+        # In its own session: Ctrl-C at the terminal is for the run.
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -39,11 +38,11 @@ class Dashboard:
         if not said:
             why = self._process.stderr.read().decode("utf-8", "replace").strip().removeprefix("bough: ")
             self.end()
-            raise UsageError(f"The dashboard does not start: {why}")
+            raise UsageError(f"The dashboard failed to start: {why}")
         self.url = str(msgspec.json.decode(said, type=dict[str, str | int])["url"])
 
     def stay(self) -> None:
-        """Until the person has seen enough."""
+        """Keep serving until the person presses Ctrl-C."""
         if self._process is None:
             return
         click.echo(f"\nThe dashboard stays at {self.url}\nuntil you press Ctrl-C.")

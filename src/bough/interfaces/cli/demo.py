@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A new folder for the demo (default: a temporary one). It is not removed.",
 )
-@json_option("One event a line, as it happens.")
+@json_option("One event per line, as it happens.")
 def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     """Watch a whole run with a recorded model: no key, no network.
 

@@ -41,6 +41,6 @@ async def _diff(run: str | None, folder: Path, stat: bool) -> None:
     elif sys.stdout.isatty():
         print_diff(page, diff)
     else:
-        # A patch has to stay what it is, byte for byte: file names and contents may hold anything.
+        # A patch must stay exact, byte for byte: file names and contents may hold anything.
         sys.stdout.flush()
         sys.stdout.buffer.write(diff.encode("utf-8", "surrogateescape"))

@@ -58,13 +58,13 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
         print_json({"ready": ready, "findings": listed})
     else:
-        verdict = "A run can start here." if ready else "A run cannot start here until the problems above are solved."
+        verdict = "A run can start here." if ready else "A run cannot start here until the problems above are fixed."
         sys.stdout.write(f"\n{verdict}\n")
     return 0 if ready else 1
 
 
 def _check_project(folder: Path) -> Diagnosis:
-    """The project's check, run as a run would. A suite that is red can still be worked on."""
+    """Run the project's check as a run would. Failing tests do not prevent a run."""
     from bough.app.diagnosis import Diagnosis, run_check
     from bough.interfaces.terminal.banner import describe_check
     from bough.interfaces.terminal.event_lines import describe_base
@@ -74,7 +74,7 @@ def _check_project(folder: Path) -> Diagnosis:
     except BoughError as error:
         return Diagnosis("check", False, str(error))
     if not found.command:
-        return Diagnosis("check", False, "none was found: give one with `bough run --check CMD`", needed=False)
+        return Diagnosis("check", False, "none found: pass one with `bough run --check CMD`", needed=False)
     says = f"{describe_check(found)}: {describe_base(found)}"
     if found.lacking:
         return Diagnosis("check", False, f"{says}. {found.way_out}")
@@ -93,7 +93,7 @@ def _check_git() -> Diagnosis:
     try:
         said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
     except FileNotFoundError:
-        return Diagnosis("git", False, "there is no git program: install git, which bough keeps its workspaces with")
+        return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
     except (OSError, subprocess.SubprocessError) as error:
         return Diagnosis("git", False, f"git does not run: {error}")
     return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).strip())
@@ -103,7 +103,7 @@ def _check_ripgrep() -> Diagnosis:
     from bough.app.diagnosis import Diagnosis
 
     where = which("rg")
-    says = where or "there is no rg program: the search tool works without it, more slowly"
+    says = where or "rg is not installed: the search tool works without it, but more slowly"
     return Diagnosis("ripgrep", where is not None, says, needed=False)
 
 
@@ -116,6 +116,6 @@ def _print_findings(findings: list[Diagnosis]) -> None:
         if finding.ok:
             mark, style = "✔ ok      ", "green"
         else:
-            mark, style = ("✘ problem ", "red") if finding.needed else ("○ not here", "yellow")
+            mark, style = ("✘ problem ", "red") if finding.needed else ("○ missing ", "yellow")
         page.paragraph((mark, style), "  ", (pad(finding.what, 8), "bold"), "  ", text=finding.says, indent=22)
     page.flush()

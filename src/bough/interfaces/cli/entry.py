@@ -1,7 +1,7 @@
 """From the words on a command line to an exit status.
 
-Promises: whatever goes wrong is one sentence on standard error and the exit status that belongs to it; a traceback is
-shown only when it is asked for. Nothing here loads a command that was not named, so `bough --help` starts at once.
+Promises: every failure is one sentence on standard error and the matching exit status; a traceback is shown only on
+request. Only the named command is loaded, so `bough --help` starts at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMANDS = {
     "report": "Show the evidence for each requirement of the goal.",
     "log": "Show what happened, event by event.",
     "diff": "Show what a run changed.",
-    "apply": "Bring a run's changes into your files.",
+    "apply": "Apply a run's changes to your files.",
     "undo": "Remove an applied run's changes from your files.",
     "pr": "Put a run's work on a branch, with a description for a pull request.",
     "rewind": "Rewind a run to an earlier point.",
@@ -47,9 +47,9 @@ COMMANDS = {
     "config": "Show which settings are in force, and where they come from.",
     "stats": "Show statistics: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
-    "worker": "Carry out tasks of runs that share a journal in PostgreSQL.",
+    "worker": "Run tasks of runs that share a journal in PostgreSQL.",
     "workers": "List the workers of a shared journal and what they do.",
-    "export": "Write a run as one file, to read or to attach.",
+    "export": "Write a run to one file, to read or attach.",
     "acp": "Run as an agent in your editor over the Agent Client Protocol.",
     "mcp": "Serve bough to other agents over the Model Context Protocol.",
     "demo": "Watch a whole run with a recorded model: no key, no network.",
@@ -61,11 +61,11 @@ COMMANDS = {
 ABOUT = """\b
 bough works on a goal in your repository with language models.
 It works in a private copy and calls a task done only when a check that bough ran has passed.
-Stop or kill it at any time: it resumes where it was.
+Stop or kill it at any time: it resumes where it left off.
 """
 INTERRUPTED = 6
 COMPLETE = "_BOUGH_COMPLETE"
-"""By this variable a shell asks for completions: `bash_complete`, `zsh_source` …"""
+"""A shell requests completions with this variable: `bash_complete`, `zsh_source` …"""
 
 
 class CommandGroup(click.Group):
@@ -123,7 +123,7 @@ def bough(ctx: click.Context) -> None:
         formatter = ctx.make_formatter()
         formatter.write(ABOUT.removeprefix("\b\n"))
         bough.format_commands(ctx, formatter)
-        formatter.write("\n`bough COMMAND --help` tells more, with an example.\n")
+        formatter.write("\n`bough COMMAND --help` shows details and an example.\n")
         click.echo(formatter.getvalue(), nl=False)
 
 
@@ -167,10 +167,10 @@ def _run_command(arguments: list[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        return 0  # whoever read our output has seen enough (`bough log | head`): that is no error
+        return 0  # the reader has seen enough (`bough log | head`): not an error
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 (the last resort: it is told, and the exit status says so)
+    except Exception as error:  # noqa: BLE001 (the last resort: it is reported, with its exit status)
         if wishes.get("traceback"):
             sys.excepthook(type(error), error, error.__traceback__)
         else:
@@ -183,7 +183,7 @@ def _exit_status(error: Exception) -> int:
     if isinstance(error, BoughError):
         return error.exit_status
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        return 2  # not ours to write, or to read
+        return 2  # no permission to read or write
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
@@ -193,7 +193,7 @@ def _print_error(error: Exception) -> None:
     try:
         print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
     except OSError:
-        return  # nobody is there to be told; the exit status still says it
+        return  # nobody reads it; the exit status still reports the failure
 
 
 def _describe_error(error: Exception) -> str:
@@ -209,6 +209,6 @@ def _describe_error(error: Exception) -> str:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
     if isinstance(error, MemoryError) or "can't start new thread" in str(error):
-        return "There is not enough memory, or not enough may be used (`ulimit -v`): give bough more, then try again."
-    said = str(error) or "it says no more"
+        return "Out of memory (or `ulimit -v` is too low): give bough more memory, then try again."
+    said = str(error) or "no message"
     return f"internal error: {type(error).__name__}: {said} (this is a bug; `bough --traceback …` shows where)."

@@ -1,4 +1,4 @@
-"""Run with a person, a log or a program watching: what `bough run` and `bough resume` share."""
+"""Running while a person, a log or a program watches: what `bough run` and `bough resume` share."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from bough.ports import Stop
 from bough.views.run_view import Outcome
 
 LOOK = 30.0
-"""Seconds between looks at the clock while nothing can be done."""
+"""Seconds between looks at the clock while waiting for the quota."""
 
 
 class Display(Protocol):
     """Receives what happens."""
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
-        """What a person should know before it starts. `more`: further lines will follow."""
+        """What a person should know before it starts. `more`: further lines follow."""
         ...
 
     def seen(self, record: e.Record) -> None:
-        """An event of an earlier stretch of the run."""
+        """An event from before the run was resumed."""
         ...
 
     def recorded(self, record: e.Record) -> None: ...
@@ -42,7 +42,7 @@ class Display(Protocol):
     def shown(self) -> AbstractContextManager[None]: ...
 
     def aside(self) -> AbstractContextManager[None]:
-        """Leave the terminal to a person who is asked something."""
+        """Leave the terminal to the person while they answer a question."""
         ...
 
 
@@ -56,7 +56,7 @@ class JsonDisplay:
         """The first event says it all."""
 
     def seen(self, record: e.Record) -> None:
-        """Only what happens now is told; `bough log --json` has the rest."""
+        """Only new events are printed; `bough log --json` has the rest."""
 
     def recorded(self, record: e.Record) -> None:
         if self._gone:
@@ -103,9 +103,9 @@ async def carry_out(
     asked: Step | None = None,
     there: bool = False,
 ) -> Outcome:
-    """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed.
+    """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
 
-    `asked`: the goal, when the person is to be asked about its plan. `there`: somebody can be asked about the work."""
+    `asked`: the goal, if the person is asked about its plan. `there`: a person can answer questions about the work."""
     stop = Stop()
     name: list[str] = []
 
@@ -117,12 +117,12 @@ async def carry_out(
         display.recorded(record)
 
     def stopping() -> None:
-        again = f"`bough resume{f' {name[0]}' if name else ''}` goes on"
+        again = f"`bough resume{f' {name[0]}' if name else ''}` continues"
         if stop.halt[0] == "paused":
             display.notice(f"Pausing after the current effect: {again}.")
             return
         display.notice(
-            f"Stopping now: {again}, nothing is lost."
+            f"Stopping now: {again}; nothing is lost."
             if stop.now
             else f"Stopping after the current effect (Ctrl-C again: now): {again}."
         )
@@ -147,10 +147,10 @@ def retry_on_quota(
         outcome = await work(watch)
         while choices.wait_for_quota and outcome.status == "quota":
             at = time.strftime("%A, %H:%M", time.localtime(outcome.until))
-            display.notice(f"Out of quota until {at}: it goes on by itself then; Ctrl-C leaves it parked.")
+            display.notice(f"Quota exhausted until {at}: the run resumes on its own then; Ctrl-C leaves it halted.")
             if not await _wait_until(outcome.until, watch.stop):
                 return outcome
-            display.notice("There should be quota again: it goes on.")
+            display.notice("The quota should be available again: resuming.")
             outcome = await session.resume(outcome.run, choices, watch)
         return outcome
 
@@ -158,7 +158,7 @@ def retry_on_quota(
 
 
 async def _wait_until(moment: float, stop: Stop) -> bool:
-    """Wait for the clock to say so, also over a night that the machine sleeps; False when a person wants to stop."""
+    """Wait until a time of day, even if the machine sleeps meanwhile; False if the person stops it."""
     stopped = asyncio.Event()
     unwatch = stop.watch(stopped.set)
     try:
@@ -196,8 +196,8 @@ def make_announcement(session: Session, record: e.Record) -> list[Line]:
 
 @contextmanager
 def handle_interrupts(stop: Stop) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP asks for a stop after the current effect, the second for one now; a third
-    does not wait for anything."""
+    """The first SIGINT, SIGTERM or SIGHUP asks for a stop after the current effect, the second for one now; the third
+    waits for nothing."""
     loop = asyncio.get_running_loop()
     main = asyncio.current_task()
     times = 0
@@ -210,7 +210,7 @@ def handle_interrupts(stop: Stop) -> Iterator[None]:
         elif main is not None:
             main.cancel()
 
-    # A signal that is ignored already (nohup) stays so.
+    # A signal that is already ignored (nohup) stays ignored.
     signals = [
         number
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -12,7 +12,7 @@ from bough.interfaces.cli.options import dir_option, format_example, run_argumen
 
 @click.command(
     "export",
-    short_help="Write a run as one file, to read or to attach.",
+    short_help="Write a run to one file, to read or attach.",
     epilog=format_example(
         "bough export --html", "bough export amber-heron --html --output review.html", "bough export --json"
     ),
@@ -23,14 +23,14 @@ from bough.interfaces.cli.options import dir_option, format_example, run_argumen
 @click.option("--json", "as_json", is_flag=True, help="The same data as JSON, on standard output.")
 @click.option("--output", metavar="F", help="Write it there instead; `-` is standard output.")
 def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
-    """Write a run as one file, to read or to attach.
+    """Write a run to one file, to read or attach.
 
     The page is a snapshot of the dashboard: the tree, the timeline, every conversation, all changes, checks and
     evidence. It opens offline in any browser and loads nothing. Keys are redacted as in the journal; the output of
     models, files and commands is included, so review it before you publish it.
     """
     if as_html == as_json:
-        raise click.UsageError("give --html or --json")
+        raise click.UsageError("pass --html or --json")
     run_to_end(_export(run, folder, as_html, output))
 
 
@@ -54,5 +54,5 @@ async def _export(run: str | None, folder: Path, as_html: bool, output: str | No
     try:
         Path(target).write_bytes(body)
     except OSError as error:
-        raise click.UsageError(f"{target} cannot be written: {error.strerror}") from None
+        raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
     make_output().paragraph(text=f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

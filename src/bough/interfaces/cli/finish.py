@@ -1,4 +1,4 @@
-"""The end of `bough run` and `bough resume`: apply when that was wished, say how it ended."""
+"""The end of `bough run` and `bough resume`: apply if requested, and say how it ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.views.run_view import Outcome
 
 
 async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:
-    """The exit status. A refused `--apply` is told after the summary: the run itself is completed all the same."""
+    """Return the exit status. A refused `--apply` is reported after the summary: the run itself is still completed."""
     changes: list[FileChange] = []
     refusal: BoughError | None = None
     if apply and outcome.completed:
@@ -22,7 +22,7 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
         except BoughError as error:
             refusal = error
     if not as_json:
-        # When nobody reads the summary, the exit status still says how it went.
+        # When nobody reads the summary, the exit status still says how it ended.
         with suppress(OSError):
             await _print_summary(session, outcome, changes)
     if refusal is not None:
@@ -41,10 +41,10 @@ async def _print_summary(session: Session, outcome: Outcome, changes: list[FileC
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
     page = make_output()
     if not page.terminal:
-        page.line("")  # on a terminal the live tree stood here
+        page.line("")  # on a terminal the live tree was here
     print_summary(page, await session.view(outcome.run), stat, await session.evidence(outcome.run))
     if changes:
         page.line("")
-        page.line(f"Applied: {pluralize(len(changes), 'file')} in your files now.")
+        page.line(f"Applied: {pluralize(len(changes), 'file')} changed.")
         print_changes(page, changes)
     page.flush()

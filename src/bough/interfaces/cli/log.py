@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bough.core.events import Record
 
 POLL = 0.3
-"""Seconds between looks at the journal."""
+"""Seconds between polls of the journal."""
 
 
 @click.command(
@@ -40,7 +40,7 @@ POLL = 0.3
 @dir_option
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
 @click.option("--rounds", is_flag=True, help="The conversation: prompts, answers, tool calls and results.")
-@json_option("One event a line, as it is in the journal.")
+@json_option("One event per line, as stored in the journal.")
 def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Show what happened, event by event.
 
@@ -48,7 +48,7 @@ def command(run: str | None, task: str | None, folder: Path, follow: bool, round
     and everything below it (default: the whole run). A task path alone refers to the latest run.
     """
     if rounds and as_json:
-        raise click.UsageError("--rounds is for reading and --json for programs: give one of them")
+        raise click.UsageError("--rounds and --json are mutually exclusive")
     run_to_end(_log(run, task, folder, follow, _make_printer(rounds, as_json)))
 
 
@@ -83,7 +83,7 @@ async def _log(run: str | None, task: str | None, folder: Path, follow: bool, te
 
 
 async def _read(opened: Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
-    """What happened to a task and to all below it."""
+    """The events of a task and of everything below it."""
     from bough.core.ids import CONTROL, GOAL, RUN
 
     records = await opened.store.read(name, since=since)
@@ -95,14 +95,14 @@ async def _read(opened: Journal, name: str, path: str | None, since: int = 0) ->
 
 
 async def _follow(opened: Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
-    """Print what is there and what comes, as long as somebody works on it."""
+    """Print existing and new events while the run is live."""
     import asyncio
 
     from bough.core.ids import RUN
 
     since = 0
     while True:
-        # Whether anybody is at work is asked first: what the last one wrote before leaving is then read for sure.
+        # Whether the run is live is asked first, so that what its process writes before it ends is read for sure.
         live = await opened.store.holder(name, RUN) is not None
         for record in await _read(opened, name, path, since):
             since = record.seq

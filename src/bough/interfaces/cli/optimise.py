@@ -31,18 +31,19 @@ CALLS = 40
     default=CALLS,
     show_default=True,
     metavar="N",
-    help="Answers that the search may ask for, for each prompt.",
+    help="Model calls the search may make for each prompt.",
 )
 @json_option("The comparison as JSON.")
 def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
     """Learn better planning prompts from the runs of this project.
 
-    Two prompts are looked at: the gate, which estimates how big a goal is, and the planner, which cuts it into steps.
-    DSPy looks for guidance whose answers fit better what your completed runs really took: rounds, steps and changed
-    files. Both are then compared on runs that were not learned from, and the comparison is printed. Better guidance is
-    kept in .bough/optimised.json; runs use it only once you set `prompts = "optimised"` under [planning] in bough.toml.
+    Optimises two prompts: the gate, which estimates the size of a goal, and the planner, which splits it into steps.
+    DSPy searches for guidance whose answers better match what your completed runs actually took: rounds, steps and
+    changed files. The plain and the optimised prompt are then compared on held-out runs, and the comparison is printed.
+    Better guidance is saved in .bough/optimised.json; runs use it only once you set `prompts = "optimised"` under
+    [planning] in bough.toml.
 
-    This asks the model, and costs what its answers cost. Needs the extra: pip install 'bough[dspy]'.
+    This calls the model, which may cost money. Needs the extra: pip install 'bough[dspy]'.
     """
     return run_to_end(_optimise(folder, model, base_url, calls, as_json))
 
@@ -90,14 +91,16 @@ def _lines(found: list[Comparison], spent: Spent) -> list[str]:
             lines.append(f"{each.helper}: not optimised: {each.why_not}.")
             continue
         plain, optimised = each.means
-        runs = f"on {pluralize(len(each.compared_on), 'run')} that nothing was learned from"
+        runs = f"on {pluralize(len(each.compared_on), 'held-out run')}"
         lines.append(f"{each.helper}: plain {plain:.2f}, optimised {optimised:.2f} of 1, {runs} ({each.model})")
         for run, before, after in zip(each.compared_on, each.plain, each.optimised, strict=True):
             lines.append(f"  {run:<24} {before:.2f} → {after:.2f}")
         if not each.better:
-            lines.append("  The plain prompt stays: nothing did better.")
+            lines.append("  The plain prompt stays: nothing scored better.")
     cost = "" if spent.unpriced else f" · {format_money(spent.cost)}"
     lines.append(f"{pluralize(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
     if any(each.better for each in found):
-        lines.append('Kept in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].')
+        lines.append(
+            'Saved in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].'
+        )
     return lines

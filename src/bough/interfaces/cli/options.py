@@ -36,7 +36,7 @@ def dir_option(command: F) -> F:
 
 
 def _choose_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """For this process and those that it starts."""
+    """For this process and those it starts."""
     if value:
         os.environ["BOUGH_STORE"] = value
 
@@ -52,7 +52,7 @@ def run_argument(command: F) -> F:
 
 
 def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """The runs of the project whose names begin so, newest first. A shell is told of no errors."""
+    """The project's runs whose names start with `incomplete`, newest first. Errors are not shown to a shell."""
     from bough.app import open_journal
     from bough.core.errors import BoughError
 
@@ -158,7 +158,7 @@ def sandbox_options(command: F) -> F:
 
 
 def model_options(command: F) -> F:
-    """Which models are used, where nothing runs."""
+    """Which models are used, for commands that run nothing."""
     for option in reversed(
         (*_model_options(), *_agent_options(), _trust_option(), _record_option(), json_option("The plan as JSON."))
     ):
@@ -177,7 +177,7 @@ def checks_option(command: F) -> F:
 
 
 def run_options(command: F) -> F:
-    """How a run works, when it starts and when it is resumed."""
+    """How a run works, when it starts or resumes."""
     options = (
         *_model_options(),
         *_agent_options(),
@@ -228,7 +228,7 @@ def run_options(command: F) -> F:
             help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
         ),
         _record_option(),
-        json_option("One event a line, as it happens."),
+        json_option("One event per line, as it happens."),
     )
     for option in reversed(options):
         command = option(command)
@@ -236,7 +236,7 @@ def run_options(command: F) -> F:
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end of it."""
+    """Run a coroutine to its end."""
     import asyncio
 
     return asyncio.run(work)

@@ -41,6 +41,6 @@ async def _pause(run: str | None, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({"run": name, "status": status, "asked": describe_worker(holder) if holder else None})
     elif holder:
-        make_output().paragraph(text=f"{name} pauses after its current effect. `bough resume {name}` goes on with it.")
+        make_output().paragraph(text=f"{name} pauses after its current effect. Resume it with `bough resume {name}`.")
     else:
-        make_output().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): there is nothing to pause.")
+        make_output().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): nothing to pause.")

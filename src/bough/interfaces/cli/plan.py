@@ -88,9 +88,9 @@ def _show(planned: PlannedGoal, save: Path | None) -> None:
     if estimate is not None and estimate.reason:
         click.echo(f"{estimate.reason}\n")
     for refused in planned.refused:
-        click.echo(f"A plan was refused: {refused}")
+        click.echo(f"A plan was rejected: {refused}")
     if len(planned.requirements) > 1:
-        click.echo("What the goal asks:")
+        click.echo("Requirements:")
         for line in render_requirements(planned.requirements, page.width):
             click.echo(f"  {line}")
         click.echo("")
@@ -98,5 +98,5 @@ def _show(planned: PlannedGoal, save: Path | None) -> None:
         click.echo(page.painted(row, page.width))
     steps = pluralize(count_leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
     spend = planned.spend
-    click.echo(f"\n{steps}; planning took {format_usage(spend)}.")
-    click.echo(f"Written to {save}: `bough run --workflow {save}` carries it out." if save else "")
+    click.echo(f"\n{steps}; planning used {format_usage(spend)}.")
+    click.echo(f"Written to {save}: `bough run --workflow {save}` runs it." if save else "")

@@ -50,7 +50,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
         rows = (await opened.evidence(name)).rows
         if rows:
             asked = [
-                "| asked | |",
+                "| requirement | |",
                 "| --- | --- |",
                 *(f"| {_escape_cell(row.requirement.text)} | {row.standing} |" for row in rows),
             ]
@@ -71,5 +71,5 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
 
 
 def _escape_cell(text: str) -> str:
-    """As a cell of a table in Markdown."""
+    """As a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")

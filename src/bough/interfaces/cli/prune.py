@@ -28,7 +28,7 @@ def _make_parser(units: Mapping[str, float], usual: str) -> Callable[..., float 
             return None
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]?)(?:i?b)?", value.strip().lower())
         if found is None or (found[2] or usual) not in units:
-            raise click.BadParameter(f"{value!r}: give a number and one of {', '.join(filter(None, units))}")
+            raise click.BadParameter(f"{value!r}: pass a number and one of {', '.join(filter(None, units))}")
         return float(found[1]) * units[found[2] or usual]
 
     return read
@@ -96,13 +96,13 @@ async def _prune(
         return
     page = make_output()
     if not chosen:
-        page.paragraph(text=f"There is nothing to remove: .bough has {_format_size(before)}.")
+        page.paragraph(text=f"Nothing to remove: .bough uses {_format_size(before)}.")
     elif dry_run:
         page.paragraph(text=f"Would remove {pluralize(len(chosen), 'run')}: {', '.join(chosen)}.")
     else:
         page.paragraph(
             text=(
-                f"Removed {pluralize(len(chosen), 'run')}: .bough has {_format_size(after)}, before "
+                f"Removed {pluralize(len(chosen), 'run')}: .bough uses {_format_size(after)}, down from "
                 f"{_format_size(before)}."
             )
         )
@@ -113,7 +113,7 @@ def _format_size(size: int) -> str:
 
 
 async def _list_candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
-    """Runs that nobody is at work on, with the time of their end, the oldest first."""
+    """Runs that are not live, with the time of their end, oldest first."""
     from bough.core.ids import RUN
 
     found = []

@@ -1,4 +1,4 @@
-"""The person at the terminal, when bough has a question: is this plan good, and what would you do?"""
+"""The person at the terminal, when bough asks about a plan, a command or stuck work."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from bough.ports import Approval, Stop
 ADVICE = {
     "take": "",
     "ask": "This looks like more than one piece of work.",
-    "recommend": "This is a large goal: carrying it out in these steps is recommended.",
+    "recommend": "This is a large goal: running it in these steps is recommended.",
 }
-QUESTION = "Carry it out like this? [Y]es, [n]o (as one piece of work), [c]ustomize: "
+QUESTION = "Run this plan? [Y]es, [n]o (as one piece of work), [c]ustomize: "
 CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
 
 
@@ -32,10 +32,10 @@ class Person:
         self._display = display
         self._stop = stop
         self.requirements: tuple[Requirement, ...] = ()
-        """What the goal asks, as it was read."""
+        """The requirements read from the goal."""
 
     async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
-        """What they say to a plan; None when they want to stop."""
+        """Their answer to a plan; None if they want to stop."""
         from msgspec.structs import replace
 
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
@@ -60,26 +60,26 @@ class Person:
                         click.echo("Please answer y, n or c.")
 
     async def ask(self, question: str) -> str | None:
-        """What they say; None when they leave it for later (Ctrl-D), or want to stop."""
+        """Their answer; None if they postpone it (Ctrl-D) or want to stop."""
         with self._display.aside():
             page = make_output()
             for line in question.splitlines():
                 page.paragraph(text=line)
             page.flush()
-            click.echo("Ctrl-D leaves it for later: the run waits, and `bough answer` goes on with it.")
+            click.echo("Ctrl-D postpones the answer: the run waits, and `bough answer` resumes it.")
             return await self._read_line("> ", stops=False)
 
     async def permit(self, line: str) -> str | None:
-        """What they say to a command that they want to see first; None: nothing."""
+        """Their answer to a command that needs approval; None: no answer."""
         with self._display.aside():
             shown = line.replace("\n", "\n  ")
-            click.echo(f"This is about to run, and you want to see it first:\n\n  {shown}\n")
+            click.echo(f"This command needs your approval:\n\n  {shown}\n")
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     def _show(self, plan: Plan, advice: Advice) -> None:
         page = make_output()
         if len(self.requirements) > 1:
-            click.echo("What the goal asks:")
+            click.echo("Requirements:")
             for line in render_requirements(self.requirements, page.width):
                 click.echo(f"  {line}")
             click.echo("")
@@ -88,7 +88,7 @@ class Person:
         click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
 
     async def _customize(self, plan: Plan) -> Approval | None:
-        """Words for another proposal, or own steps from an editor; None: nothing was changed."""
+        """A wish for another proposal, or their own steps from an editor; None: nothing changed."""
         from bough.core.workflow.loading import load
         from bough.core.workflow.writing import write_workflow
 
@@ -112,8 +112,8 @@ class Person:
                 text = edited
 
     async def _read_line(self, prompt: str, stops: bool = True) -> str | None:
-        """One line as it is typed; None at its end (Ctrl-D) or when a stop is asked for (Ctrl-C). Not `input` in a
-        thread: that could not be taken back."""
+        """One typed line; None at the end of input (Ctrl-D) or when a stop is requested (Ctrl-C). Not `input` in a
+        thread: that cannot be cancelled."""
         click.echo(prompt, nl=False)
         loop = asyncio.get_running_loop()
         typed: asyncio.Future[str | None] = loop.create_future()

@@ -24,10 +24,10 @@ def command(run: str | None, folder: Path, as_json: bool) -> int:
     tests, and the probes written by examiners who did not see the work being done.
 
     \b
-    proven                     a probe passes, or your own check that failed before
-    refuted                    a probe fails that the goal asks for
+    proven                     a probe, or your own check that failed before, passes
+    refuted                    a probe that the goal asks for fails
     tested only by its author  its own tests pass; nothing independent confirms it
-    not shown                  there is no evidence for it
+    not shown                  no evidence
 
     Exit status: 0 when nothing is refuted, else 3.
     """
@@ -56,7 +56,7 @@ async def _report(run: str | None, folder: Path, as_json: bool) -> int:
         page.line(*line)
     page.line("")
     if not table.rows:
-        page.paragraph(text=f"{name} was not read into requirements: it is from an older bough, or has not begun.")
+        page.paragraph(text=f"{name} has no requirements: an older version of bough wrote it, or it has not started.")
         return status
     print_evidence(page, table, whole=True)
     closing = render_closing(table)

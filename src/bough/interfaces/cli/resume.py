@@ -47,7 +47,7 @@ async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, 
 
 
 async def resume_run(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
-    """Resume a run while it is watched; the exit status."""
+    """Resume a run on the display; return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
@@ -58,15 +58,15 @@ async def resume_run(opened: Session, name: str, display: Display, choices: Choi
 
     holder = await opened.store.holder(name, RUN)
     if holder and is_alive(holder):
-        # The claim would refuse it too, but only after everything else is found to be right.
+        # The claim would refuse it too, but only after everything else has been checked.
         way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
         if is_stopped(holder):
-            way = "bring it back with `fg`, or end it with `kill -9` and resume again"
-        raise UsageError(f"{name} is being carried out by {describe_worker(holder)}: {way}.")
+            way = "resume it with `fg`, or end it with `kill -9` and try again"
+        raise UsageError(f"{name} is already running in {describe_worker(holder)}: {way}.")
     for record in await opened.store.read(name, kinds=LIVE_KINDS):
         display.seen(record)
     if (await opened.run(name)).end is not None:
-        display.notice(f"{name} is over: there is nothing to go on with. `bough rewind {name}` reopens it.")
+        display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
         return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     there = not as_json and is_interactive()
     opened = await opened.as_begun(name, choices)

@@ -34,7 +34,7 @@ from bough.interfaces.cli.options import (
 @dir_option
 @click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
 @click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
-@json_option("As JSON: the points, or where it was taken back to.")
+@json_option("As JSON: the points, or the point it was rewound to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
 
@@ -45,7 +45,7 @@ def command(run: str | None, task: str | None, folder: Path, to: int | None, say
     own files are not touched.
     """
     if say and to is None:
-        raise click.UsageError("--say goes with --to POINT: `bough rewind` lists the points")
+        raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
     run_to_end(_list_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, say, as_json))
 
 
@@ -68,13 +68,13 @@ async def _list_points(run: str | None, task: str | None, folder: Path, as_json:
         return
     page = make_output()
     if not points:
-        page.paragraph(text=f"{name} has not begun to work: there is nothing to take back.")
+        page.paragraph(text=f"{name} has not started: nothing to rewind.")
         return
     for line in render_points(points):
         page.line(*line)
     page.line("")
     target = f"{name} {path}" if path else name
-    page.paragraph(text=f"`bough rewind {target} --to POINT` takes the run back to that moment.")
+    page.paragraph(text=f"`bough rewind {target} --to POINT` rewinds the run to that moment.")
 
 
 async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say: str, as_json: bool) -> None:
@@ -91,4 +91,4 @@ async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
         return
     where = f"point {to} of {path or GOAL}: {describe_point(rewound)}"
-    make_output().paragraph(text=f"Took {name} back to {where}. `bough resume {name}` goes on from there.")
+    make_output().paragraph(text=f"Rewound {name} to {where}. `bough resume {name}` continues from there.")

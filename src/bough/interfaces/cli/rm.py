@@ -39,8 +39,8 @@ async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool)
         if unapplied and not yes:
             listed = ", ".join(unapplied)
             if not is_interactive() or as_json:
-                raise UsageError(f"The work of {listed} was never applied: `bough rm --yes` removes it all the same.")
-            if not click.confirm(f"The work of {listed} was never applied. Remove it for good?", default=False):
+                raise UsageError(f"The work of {listed} was never applied: pass --yes to remove it anyway.")
+            if not click.confirm(f"The work of {listed} was never applied. Delete it permanently?", default=False):
                 return
         for name in names:
             await opened.remove(name)

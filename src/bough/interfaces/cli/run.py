@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _RunCommand(click.Command):
-    """An option whose value may be left out takes the next word for it, which is the goal."""
+    """An option with an optional value would take the next word, the goal, as its value."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, [f"{arg}=*" if arg == "--allow-test-changes" else arg for arg in args])
@@ -31,7 +31,7 @@ class _RunCommand(click.Command):
     epilog=format_example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
         "bough run --workflow bug-fix --input issue='Totals are off by one'",
-        'bough run --continue amber-heron "Now write it down in the manual"',
+        'bough run --continue amber-heron "Now document it in the manual"',
         "bough run --file goal.md --check 'make test' --rounds 60 --max-cost 2",
     ),
 )
@@ -107,7 +107,7 @@ def command(
 
     Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified (or nothing changed),
     or waiting for `bough approve` or `bough answer`, 6 stopped or paused, 7 model unavailable or quota exhausted; 2
-    wrong usage, 1 an internal error.
+    wrong usage, 1 internal error.
     """
     from bough.app import Choices
 
@@ -142,7 +142,7 @@ def _read_work(
     if workflow is None:
         if pairs or chosen["fresh"]:
             option = "--input" if pairs else "--fresh"
-            raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
+            raise click.UsageError(f"{option} needs --workflow F")
         return build_goal_step(read_goal(goal, file, "run"), check=check)
     others = {
         "GOAL": goal,
@@ -156,14 +156,14 @@ def _read_work(
 
 
 def _load_plan(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
-    """The plan of a workflow file. It says itself what the goal is and how it is proven."""
+    """The plan of a workflow file, which itself defines the goal and its proof."""
     from bough.core.workflow.inputs import parse_pairs
     from bough.core.workflow.problems import WorkflowError
     from bough.workflows import plan_of
 
     twice = next((name for name, value in others.items() if value), None)
     if twice:
-        raise click.UsageError(f"--workflow and {twice} exclude each other: the file says what is done")
+        raise click.UsageError(f"--workflow and {twice} are mutually exclusive: the file defines the work")
     try:
         return plan_of(workflow, folder, parse_pairs(pairs))
     except WorkflowError as error:
@@ -175,9 +175,9 @@ def _load_plan(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict
 
 
 def read_goal(goal: str | None, file: str | None, name: str) -> str:
-    """The goal of a command, given in words or as a file."""
+    """The goal of a command, from its argument or a file."""
     if (goal is None) == (file is None):
-        both = "GOAL and --file are both given: say it once" if goal is not None else "no goal is given"
+        both = "GOAL and --file are mutually exclusive" if goal is not None else "no goal given"
         raise click.UsageError(f"{both}; write `bough {name} GOAL`, or `bough {name} --file F`")
     if goal is not None:
         return goal
@@ -186,7 +186,7 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
     except UnicodeDecodeError:
         raise click.UsageError(f"{file} is not a text file in UTF-8") from None
     except OSError as error:
-        raise click.UsageError(f"the goal cannot be read from {file}: {error.strerror}") from None
+        raise click.UsageError(f"cannot read the goal from {file}: {error.strerror}") from None
 
 
 async def _run(
@@ -215,7 +215,7 @@ async def _run(
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
-            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the drawing begins.
+            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the display starts drawing.
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step

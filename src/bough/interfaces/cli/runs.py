@@ -33,6 +33,7 @@ async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.core.errors import NotFound
     from bough.interfaces.cli.json_output import run_to_dict
     from bough.interfaces.cli.targets import find_standing
+    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.runs_table import render_runs
 
@@ -45,7 +46,7 @@ async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
                 run = await opened.view(name)
                 found.append((run, *await find_standing(opened, run)))
     except NotFound:
-        found = []  # bough has not been used here: that is no run, and no error
+        found = []  # bough has not been used here: no runs, and not an error
     if as_json:
         print_json([run_to_dict(*entry) for entry in found])
         return
@@ -56,4 +57,5 @@ async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     for line in render_runs([(run, status) for run, status, _ in found], page.width):
         page.line(*line)
     if len(names) > len(found):
-        page.line((f"{len(names) - len(found)} older ones are left out: `bough runs --all` lists them.", "dim"))
+        hidden = pluralize(len(names) - len(found), "older run")
+        page.line((f"{hidden} not shown: `bough runs --all` lists all.", "dim"))

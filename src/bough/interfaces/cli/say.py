@@ -45,7 +45,7 @@ async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> N
         print_json({"run": name, "task": task or None, "holder": describe_worker(holder) if holder else None})
     elif holder:
         whom = f"the agents at {task} of {name}" if task else f"the agents of {name}"
-        make_output().paragraph(text=f"Said: {whom} hear it before their next round.")
+        make_output().paragraph(text=f"Sent: {whom} will see it before their next round.")
     else:
         make_output().paragraph(
             text=f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."

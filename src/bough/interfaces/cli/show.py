@@ -26,7 +26,7 @@ def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_jso
     """Show a run as a tree: states, rounds, checks, cost.
 
     RUN is a run's name, its beginning, or `latest` (the default). For each task: its state, the rounds used and granted
-    (including the tasks below it; `own` excludes them), the result of its check, and its cost; `in all` includes the
+    (including the tasks below it; `own` excludes them), the result of its check, and its cost; `total` includes the
     tasks below it, even those that --depth hides.
     """
     run_to_end(_show(run, folder, depth, flat, as_json))

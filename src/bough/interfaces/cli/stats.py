@@ -57,12 +57,12 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
         f"{_format_part(made.checks_not_found, made.checks)} tasks had no check",
         f"{_format_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
         (
-            f"{pluralize(made.disagreed, 'verdict')} with which original tests disagreed, "
+            f"{pluralize(made.disagreed, 'verdict')} that disagree with the original tests, "
             f"{pluralize(made.flaky, 'flaky test')}"
         ),
     ]
     if made.merges:
-        without = f"{made.merged_without_model} of those without a model"
+        without = f"{made.merged_without_model} of those resolved without a model"
         lines.append(f"{pluralize(made.merges, 'merge')}, {made.conflicts} with conflicts, {without}")
         price = f", {format_money(made.merge_cost)}" if made.merge_cost else ""
         rounds, tokens = pluralize(made.merge_rounds, "round"), f"{format_count(made.merge_tokens)} tokens"
@@ -77,12 +77,12 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
         counted = ", ".join(
             f"{words} {format_times(made.signals[name])}" for name, words in PATTERNS.items() if name in made.signals
         )
-        lines.append(f"work that did not move: {counted}")
+        lines.append(f"stuck work: {counted}")
     if made.rungs:
         counted = ", ".join(
             f"{words} {format_times(made.rungs[name])}" for name, words in RUNGS.items() if name in made.rungs
         )
-        lines.append(f"what bough did about it: {counted}")
+        lines.append(f"rungs taken: {counted}")
     for tier, share in sorted(made.tiers.items()):
         cost = f", {share.cost:.2f} USD" if share.cost else ""
         won = "" if tier == "helpers" else f", {format_times_passed(share.won)}"
@@ -100,7 +100,7 @@ def format_times(count: int) -> str:
 
 
 def format_times_passed(count: int) -> str:
-    return f"the check passed {format_times(count)} after its work" if count else "no check passed after its work"
+    return f"the check passed {format_times(count)} after its work" if count else "its work never passed a check"
 
 
 def _format_part(part: int, whole: int) -> str:
@@ -108,4 +108,4 @@ def _format_part(part: int, whole: int) -> str:
 
 
 def _format_share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %" if whole else "0 %"
+    return f"{part / whole:.0%}" if whole else "0%"

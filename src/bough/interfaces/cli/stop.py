@@ -43,7 +43,7 @@ async def _stop(run: str | None, folder: Path, now: bool, as_json: bool) -> None
     elif holder:
         when = "now" if now else "after its current effect"
         make_output().paragraph(
-            text=f"Asked {describe_worker(holder)} to stop {name} {when}. `bough resume {name}` goes on with it."
+            text=f"Asked {describe_worker(holder)} to stop {name} {when}. Resume it with `bough resume {name}`."
         )
     else:
-        make_output().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): there is nothing to stop.")
+        make_output().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): nothing to stop.")

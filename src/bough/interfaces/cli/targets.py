@@ -10,7 +10,7 @@ from bough.views.run_view import RunView
 
 
 async def find_target(journal: Journal, run: str | None, task: str | None) -> tuple[str, str | None]:
-    """The run and the task that `[RUN] [TASK]` mean. A task's path may stand alone, for one of the latest run."""
+    """The run and the task that `[RUN] [TASK]` mean. A task path alone refers to the latest run."""
     if run is None or task is not None:
         name = await journal.find(run)
         if task is not None and not await _has_task(journal, name, task):
@@ -31,7 +31,7 @@ async def find_target(journal: Journal, run: str | None, task: str | None) -> tu
 
 
 async def _has_task(journal: Journal, run: str, task: str) -> bool:
-    """Whether it is there, or planned to be."""
+    """Whether it exists or is planned."""
     return bool(await journal.store.read(run, task, kinds=("TaskCreated",))) or task in (await journal.view(run)).tasks
 
 

@@ -39,5 +39,5 @@ async def _undo(run: str | None, folder: Path, as_json: bool) -> None:
         print_json({"run": name, "files": [{"kind": change.kind, "path": change.path} for change in changes]})
         return
     page = make_output()
-    page.paragraph(text=f"Took {name} back out of your files: {pluralize(len(changes), 'file')}.")
+    page.paragraph(text=f"Undid {name} in your files: {pluralize(len(changes), 'file')}.")
     print_changes(page, changes)

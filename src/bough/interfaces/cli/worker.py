@@ -26,7 +26,7 @@ from bough.interfaces.cli.options import (
 
 @click.command(
     "worker",
-    short_help="Carry out tasks of runs that share a journal in PostgreSQL.",
+    short_help="Run tasks of runs that share a journal in PostgreSQL.",
     epilog=format_example(
         "bough worker --store postgresql://bough@db/bough --slots 4",
         "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
@@ -41,7 +41,7 @@ from bough.interfaces.cli.options import (
 @click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
 @checks_option
 @sandbox_options
-@json_option("What it does, one object a line.")
+@json_option("What it does, one object per line.")
 @click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish its tasks, then exit.")
 def command(
     folder: Path,
@@ -56,7 +56,7 @@ def command(
     as_json: bool,
     drain: bool,
 ) -> int:
-    """Carry out tasks of runs that share a journal in PostgreSQL.
+    """Run tasks of runs that share a journal in PostgreSQL.
 
     Start any number on any number of machines, each in its own folder: an empty one, or a clone of the project whose
     environment (`.venv`, `node_modules`) its tasks then use. Files come through the store. Keys, sandbox and
@@ -75,10 +75,10 @@ def command(
         try:
             run_to_end(_worker(folder, slots, tags, name, lease, trust_config, checks, sandbox, network, say, drain))
             return 0
-        except StoreError as error:  # A server that is being started again is waited for.
+        except StoreError as error:  # Wait for a server that is restarting.
             if drain:
                 raise
-            say(f"{error} Trying again.")
+            say(f"{error} Retrying.")
             time.sleep(2.0)
 
 
@@ -100,13 +100,14 @@ async def _worker(
     from bough.app import Choices, open_session
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
+    from bough.interfaces.terminal.formatting import pluralize
 
     chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config, "checks": checks}
     async with open_session(folder, create=True, choices=Choices(**chosen), tell=warn_ignored) as opened:
         called = name or make_worker_name(folder)
         if drain:
             await drain_worker(opened, called)
-            say(f"{called} takes nothing more and ends when it has finished what it has")
+            say(f"{called} takes no more tasks and exits when its current ones are finished")
             return
         serving = Serving(opened, called, slots, tags, say, lease)
 
@@ -115,17 +116,17 @@ async def _worker(
                 serving.end()
                 return
             stopped.append(True)
-            say("draining: what is under way is finished; once more ends it at once")
+            say("draining: finishing the current tasks; repeat to stop at once")
             serving.drain()
 
         stopped: list[bool] = []
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
-        say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
+        say(f"worker {called}: {pluralize(slots, 'slot')}{', tags ' + ' '.join(tags) if tags else ''}")
         if await serving.serve() == "lost":
-            # A fresh life, from here: threads of this one may still wait for a server that was away.
-            say("it was away for too long, or the server was: starting again")
+            # A new process, because threads of this one may still wait for a server that was down.
+            say("the worker or the server was unresponsive for too long: restarting")
             sys.stdout.flush()
             os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
 

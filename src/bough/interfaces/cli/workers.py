@@ -39,7 +39,7 @@ async def _workers(folder: Path, as_json: bool) -> None:
         return
     page = make_output()
     if not found:
-        page.paragraph(text="No worker is there: start one with `bough worker --store …`.")
+        page.paragraph(text="No workers are running: start one with `bough worker --store …`.")
         return
     heading = ("worker", "slots", "tags", "version", "up", "heartbeat", "works on")
     rows = [

@@ -31,8 +31,8 @@ BROKEN = 2
 @click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @dir_option
-@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="Show it with this input put in.")
-@json_option("As JSON: what is wrong, what there is, or the plan.")
+@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="Show it with this input filled in.")
+@json_option("As JSON: the problems, the workflows, or the plan.")
 def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
     """Check, list and show written plans.
 
@@ -79,7 +79,7 @@ def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow
 
 
 def _format_path(root: Path, file: Path | str) -> str:
-    """A file as a person names it from where they stand."""
+    """A file as a person names it from the current folder."""
     from bough.interfaces.terminal.formatting import one_line
 
     path = os.path.relpath(root / file)
@@ -118,7 +118,7 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
         print_json(facts)
         return BROKEN if broken else 0
     if not paths:
-        page.paragraph(text=f"There are no workflows here: none in {' or '.join(PLACES)} of {root}.")
+        page.paragraph(text=f"No workflows found in {' or '.join(PLACES)} of {root}.")
     for path, got in tried:
         if isinstance(got, Sequence):
             page.flush()
@@ -145,12 +145,12 @@ def _list(root: Path, as_json: bool) -> int:
         return 0
     page = make_output()
     if not own:
-        page.paragraph(text=f"There are no workflows here yet: write one into {PLACES[0]}/, as a TOML file.")
+        page.paragraph(text=f"There are no workflows here yet: add one to {PLACES[0]}/, as a TOML file.")
     wide = max((len(path.stem) for path, _ in tried), default=0)
     for index, (path, got) in enumerate(tried):
         if index == len(own):
             page.line("")
-            page.line(("with bough: bough run --workflow NAME, bough workflow show NAME", "dim"))
+            page.line(("shipped with bough: bough run --workflow NAME, bough workflow show NAME", "dim"))
         name = (pad(path.stem, wide), "bold")
         if isinstance(got, Sequence):
             page.line(

@@ -1,4 +1,4 @@
-"""What is said before a run starts: what will be done, by which model, within which limits, proven how."""
+"""What is printed before a run starts: the goal, the model, the limits and the check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LABEL = 9
 
 
 def render_banner(record: e.Record, sandbox: str) -> list[Line]:
-    """For the first event of a run, or of a stretch of one that is resumed. `sandbox`: how commands are confined."""
+    """For the first events of a run, started or resumed. `sandbox`: how commands are confined."""
     event = record.event
     lines: list[Line] = []
     if isinstance(event, e.RunStarted):
@@ -33,23 +33,23 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
     elif isinstance(event, e.BaseChecked):
         return _render_base(event)
     elif isinstance(event, e.RunResumed):
-        lines.append([(record.run, "bold"), ("  goes on", "")])
+        lines.append([(record.run, "bold"), ("  resumed", "")])
     else:
         return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
-    models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
+    models = main if strong in ("", main) else f"{main}; {strong} for the last repair"
     lines += [_make_fact("agent", _describe_agents(event.agents))] if event.agents else []
     models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
     lines += [
         _make_fact("model", models),
-        _make_fact("ledger", format_limits(event.limits)),
+        _make_fact("budget", format_limits(event.limits)),
         _make_fact("sandbox", sandbox),
     ]
     return lines
 
 
 def _describe_agents(agents: dict[str, str]) -> str:
-    """Who does the work, and who does what instead: `claude, strong: codex`."""
+    """Who does the work, with the exceptions: `claude, strong: codex`."""
     named = {key: title_of(name) for key, name in agents.items()}
     main = named.pop("main", "")
     return ", ".join([*([main] if main else []), *(f"{key.replace('_', ' ')}: {name}" for key, name in named.items())])
@@ -68,16 +68,16 @@ def _join_reason(why: str) -> str:
 
 def _render_base(event: e.BaseChecked) -> list[Line]:
     if not event.command:
-        return [_make_fact("check", "none was found: give one with --check CMD, or have tests written")]
+        return [_make_fact("check", "none found: pass one with --check CMD, or let bough write tests")]
     lines = [_make_fact("base", describe_base(event))]
     if event.left_out:
         names = ", ".join(event.left_out)
-        lines.append(_make_fact("", f"not in the checkout, because git ignores it: {names} ([workspace] link or copy)"))
+        lines.append(_make_fact("", f"ignored by git, so not in the checkout: {names} ([workspace] link or copy)"))
     return lines
 
 
 def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
-    """The end of a failing check's output, and what brings in what it lacks."""
+    """The end of a failing check's output, and how to get what it lacks."""
     if event.said:
         page.line("")
         for line in event.said.splitlines():
@@ -90,8 +90,8 @@ def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
 def _describe_examination(event: e.RunStarted) -> str:
     rules = event.rules.acceptance
     if rules.examine == "never" or not event.plan.goal.requires_testing:
-        return "no: the check alone decides"
-    when = "always" if rules.examine == "always" else "unless the change is small or your own failing check proves it"
+        return "no: only the check decides"
+    when = "always" if rules.examine == "always" else "unless the change is small or your failing check now passes"
     return f"{when}; at most {rules.share:.0%} of the rounds"
 
 

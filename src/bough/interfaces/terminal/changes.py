@@ -8,13 +8,13 @@ from bough.interfaces.terminal.formatting import one_line
 from bough.interfaces.terminal.output import TerminalOutput
 from bough.ports import FileChange
 
-KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "changed its type"}
+KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
 def print_changes(page: TerminalOutput, changes: Sequence[FileChange], most: int = 20, indent: int = 2) -> None:
-    """One file a line, as far as a person wants to read."""
+    """One file per line, as many as a person wants to read."""
     for change in changes[:most]:
         kind = KINDS.get(change.kind, change.kind)
         page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))
@@ -23,17 +23,17 @@ def print_changes(page: TerminalOutput, changes: Sequence[FileChange], most: int
 
 
 def print_diff(page: TerminalOutput, diff: str) -> None:
-    """A diff for eyes: coloured, and harmless."""
+    """A diff for people: coloured and harmless."""
     for line in diff.splitlines():
         style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
         page.text(line, style)
 
 
 def print_stat(page: TerminalOutput, stat: str, most: int = 10) -> None:
-    """git's statistics of a diff, shortened to what a person reads at the end of a run: its last line is the sum."""
+    """git's diff statistics, shortened for the end of a run: the last line is the total."""
     lines = stat.strip().splitlines()
     if not lines:
-        page.line(("  no file changed", "dim"))
+        page.line(("  no files changed", "dim"))
         return
     *files, total = lines
     for line in files[:most]:

@@ -28,7 +28,7 @@ class Conversation:
         match record.event:
             case e.AttemptStarted() as event:
                 who = title_of(event.agent) or f"{event.tier} model"
-                self._print_head(record, f"a {ROLES[event.role]} begins ({who}); it is told:")
+                self._print_head(record, f"{ROLES[event.role]} started ({who}) with this prompt:")
                 self._print_body(event.system)
                 self._print_body(event.brief)
             case e.MessageAdded() as event:
@@ -68,9 +68,7 @@ class Conversation:
             case e.ModelFailed() as event:
                 self._print_head(record, f"the model did not answer: {event.message}", "yellow")
             case e.TaskRewound():
-                self._print_head(
-                    record, "a person took the task back; what came before this no longer counts from there on"
-                )
+                self._print_head(record, "a person rewound the task; some of the above no longer counts")
             case _:
                 return
 

@@ -1,7 +1,7 @@
 """One event as one line in plain words.
 
-A `Teller` follows a run's events, because a line may need what came before it: a finished call is known by its id
-alone, and rounds are counted.
+A `Teller` follows a run's events, because a line may need earlier ones: a finished call carries only its id, and rounds
+are counted.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from bough.views.run_view import describe_call, describe_wait
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
-    "other_protocol": "speaks to the model in text",
-    "attempts": "makes fresh attempts",
-    "nudge": "tells the agent",
+    "other_protocol": "switches to the text protocol",
+    "attempts": "starts fresh attempts",
+    "nudge": "nudges the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",
     "zoom_out": "sets the task aside",
-    "stronger_model": "takes a stronger model",
+    "stronger_model": "switches to a stronger model",
     "verify": "checks whether it is done",
     "replan": "plans another approach",
     "ask": "asks you",
     "give_up": "gives up",
 }
-"""Every rung of the ladder as what bough does, in their order."""
+"""What bough does on each rung of the ladder, in order."""
 PATTERNS = {
-    "repetitive_output": "it says the same again and again",
-    "circular_tools": "it goes in circles",
-    "no_progress": "nothing changes",
-    "repeated_error": "the same error again and again",
-    "monologue": "it talks and does nothing",
-    "oscillation": "it goes back and forth",
-    "paging": "it reads on and on",
-    "max_rounds": "it takes long",
-    "subtask_max_rounds": "it takes long",
+    "repetitive_output": "repeats itself",
+    "circular_tools": "goes in circles",
+    "no_progress": "no progress",
+    "repeated_error": "hits the same error over and over",
+    "monologue": "talks without acting",
+    "oscillation": "goes back and forth",
+    "paging": "keeps reading",
+    "max_rounds": "takes too long",
+    "subtask_max_rounds": "takes too long",
 }
-"""Every way in which work does not move, in plain words."""
+"""Every way in which work gets stuck, in plain words."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -76,21 +76,21 @@ STATUS_WORDS = {
     "failed": "failed",
     "budget": "budget spent",
     "stopped": "stopped",
-    "unavailable": "model not available",
+    "unavailable": "model unavailable",
     "needs_approval": "waiting for your approval",
     "environment": "the check cannot run here",
     "paused": "paused",
     "waiting": "waiting for your answer",
-    "quota": "quota used up",
+    "quota": "quota exhausted",
 }
-"""How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
+"""A run's status, for people. `interrupted`: unfinished, and no process is running it."""
 
 Told = tuple[str, str]
-"""What happened, and the style to say it in."""
+"""What happened, and the style to print it in."""
 
 
 class _Follow(Struct):
-    """What a teller keeps of one task."""
+    """What a teller remembers about one task."""
 
     rounds: int = 0
     attempts: int = 0
@@ -103,12 +103,12 @@ class Teller:
         self._tasks: dict[str, _Follow] = {}
 
     def tell(self, record: e.Record) -> Told:
-        """What this event says. Events are told in order: each may be needed for a later one."""
+        """The words for this event. Pass events in order: later ones may need earlier ones."""
         follow = self._tasks.setdefault(record.task, _Follow())
         return TELL[type(record.event)](record.event, follow)
 
     def round(self, task: str) -> int:
-        """The number of the task's present round."""
+        """The number of the task's current round."""
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:
@@ -117,10 +117,10 @@ class Teller:
         match record.event:
             case e.ModelAnswered() as event:
                 calls = ", ".join(_shorten_call(call) for call in event.calls)
-                words = calls or (f"says: {first_line(event.text)}" if event.text.strip() else "an empty answer")
+                words = calls or (f"says: {first_line(event.text)}" if event.text.strip() else "empty answer")
                 return f"round {self.round(record.task)}: {words}", ""
             case e.StateChanged(to=State.TEST_FAILED):
-                return None  # the verdict has said it
+                return None  # the verdict already says so
             case e.StateChanged() | e.CheckFinished() | e.NoteKept() | e.ModelFailed() | e.WorkspaceRestored():
                 return told
             case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
@@ -167,15 +167,15 @@ def _name_person(person: str) -> str:
 
 
 def _tell_undone(event: e.Undone, follow: _Follow) -> Told:
-    return f"taken back out of your files{_name_person(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
+    return f"removed from your files again{_name_person(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
 
 
 def _tell_judged(event: e.Judged, follow: _Follow) -> Told:
-    return f"verified once more: {describe_verdict(event.verdict)}", choose_style(event.verdict)
+    return f"verified again: {describe_verdict(event.verdict)}", choose_style(event.verdict)
 
 
 def _tell_base_started(event: e.BaseStarted, follow: _Follow) -> Told:
-    return f"the check before the work: {event.command}", ""
+    return f"checking the base: {event.command}", ""
 
 
 def _tell_base_checked(event: e.BaseChecked, follow: _Follow) -> Told:
@@ -186,12 +186,12 @@ def describe_base(event: e.BaseChecked) -> str:
     """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
     ran, took = event.passed + event.failed, format_duration(event.seconds)
     if not event.command:
-        return "no check was found"
+        return "no check found"
     if event.lacking:
         how = "" if event.exit_status in (None, 0) else f" (exit status {event.exit_status})"
         return f"cannot start{how}: {event.lacking}"
     if event.exit_status is None:
-        return f"does not end: killed after {took}; raise `[check] timeout`"
+        return f"timed out: killed after {took}; raise `[check] timeout`"
     if event.exit_status == 0:
         return f"passes ({pluralize(event.passed, 'test')}, {took})" if event.passed else f"passes ({took})"
     if event.failed:
@@ -216,7 +216,7 @@ def _tell_run_finished(event: e.RunFinished, follow: _Follow) -> Told:
 
 
 def _tell_run_reopened(event: e.RunReopened, follow: _Follow) -> Told:
-    return f"{event.by or 'a person'} took {event.task} back to the end of round {event.round}", "yellow"
+    return f"{event.by or 'a person'} rewound {event.task} to the end of round {event.round}", "yellow"
 
 
 def _tell_applied(event: e.Applied, follow: _Follow) -> Told:
@@ -224,11 +224,14 @@ def _tell_applied(event: e.Applied, follow: _Follow) -> Told:
 
 
 def _tell_stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
-    return f"{event.by or 'a person'} asks it to stop {'now' if event.now else 'after the current effect'}", "yellow"
+    return (
+        f"{event.by or 'a person'} asked the run to stop {'now' if event.now else 'after the current effect'}",
+        "yellow",
+    )
 
 
 def _tell_pause_requested(event: e.PauseRequested, follow: _Follow) -> Told:
-    return f"{event.by or 'a person'} asks it to pause", "yellow"
+    return f"{event.by or 'a person'} asked the run to pause", "yellow"
 
 
 def _tell_plan_ruled(event: e.PlanRuled, follow: _Follow) -> Told:
@@ -236,13 +239,13 @@ def _tell_plan_ruled(event: e.PlanRuled, follow: _Follow) -> Told:
 
 
 def _tell_command_held(event: e.CommandHeld, follow: _Follow) -> Told:
-    return f"a command waits for your yes: {first_line(event.line)}", "yellow"
+    return f"a command is waiting for your approval: {first_line(event.line)}", "yellow"
 
 
 def _tell_command_ruled(event: e.CommandRuled, follow: _Follow) -> Told:
     if event.allow:
-        return f"{event.by or 'a person'} allows the command", ""
-    return f"{event.by} does not allow the command" if event.by else "nobody allowed the command in time", "yellow"
+        return f"{event.by or 'a person'} allowed the command", ""
+    return f"{event.by} denied the command" if event.by else "nobody approved the command in time", "yellow"
 
 
 def _tell_person_said(event: e.PersonSaid, follow: _Follow) -> Told:
@@ -251,7 +254,7 @@ def _tell_person_said(event: e.PersonSaid, follow: _Follow) -> Told:
 
 
 def _tell_message_received(event: e.MessageReceived, follow: _Follow) -> Told:
-    return f"hears from {event.by or 'a person'}: {event.text}", "yellow"
+    return f"message from {event.by or 'a person'}: {event.text}", "yellow"
 
 
 def _tell_question_asked(event: e.QuestionAsked, follow: _Follow) -> Told:
@@ -265,7 +268,7 @@ def _tell_task_created(event: e.TaskCreated, follow: _Follow) -> Told:
 
 
 def _tell_escalated(event: e.Escalated, follow: _Follow) -> Told:
-    """What was found is told by the signal before it; a trouble without one is told here."""
+    """The preceding signal already says what was found; trouble without a signal is described here."""
     trouble, decision = event.trouble, event.decision
     because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
     why = because if trouble.pattern in PATTERNS else f"{_strip_period(trouble.says)}; {because}"
@@ -282,8 +285,8 @@ def _tell_helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
 
 
 def _tell_helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
-    after = f"; next try in {format_duration(event.wait)}" if event.wait else ""
-    return f"the {event.helper.replace('_', ' ')} could not be asked: {event.message.rstrip('.')}{after}", "yellow"
+    after = f"; retrying in {format_duration(event.wait)}" if event.wait else ""
+    return f"the {event.helper.replace('_', ' ')} did not answer: {event.message.rstrip('.')}{after}", "yellow"
 
 
 def _tell_context_pruned(event: e.ContextPruned, follow: _Follow) -> Told:
@@ -293,7 +296,7 @@ def _tell_context_pruned(event: e.ContextPruned, follow: _Follow) -> Told:
 
 def _tell_compaction_started(event: e.CompactionStarted, follow: _Follow) -> Told:
     full = f"about {format_count(event.used)} of {format_count(event.window)} tokens"
-    return f"the conversation fills the model's window ({full}): it is compacted", "dim"
+    return f"the conversation fills the model's window ({full}): compacting", "dim"
 
 
 def _tell_compacted(event: e.Compacted, follow: _Follow) -> Told:
@@ -322,13 +325,17 @@ def _tell_estimated(event: e.Estimated, follow: _Follow) -> Told:
 
 
 def _tell_requirements_read(event: e.RequirementsRead, follow: _Follow) -> Told:
-    by = {"person": "as you list them", "model": "as the model reads it", "rule": "by its sentences"}[event.by]
-    return f"the goal asks {pluralize(len(event.requirements), 'thing')}, {by}", ""
+    by = {"person": "as you listed them", "model": "as the model read them", "rule": "one per sentence"}[event.by]
+    return f"{pluralize(len(event.requirements), 'requirement')}, {by}", ""
 
 
 def _tell_examined(event: e.Examined, follow: _Follow) -> Told:
-    aside = f"; {pluralize(len(event.left_out), 'probe')} left out: nothing asks for it" if event.left_out else ""
-    return f"the {event.by} has written {pluralize(len(event.probes), 'probe')}{aside}", ""
+    aside = (
+        f"; {pluralize(len(event.left_out), 'probe')} dropped: nothing in the goal asks for it"
+        if event.left_out
+        else ""
+    )
+    return f"the {event.by} wrote {pluralize(len(event.probes), 'probe')}{aside}", ""
 
 
 def _tell_examination_skipped(event: e.ExaminationSkipped, follow: _Follow) -> Told:
@@ -359,7 +366,7 @@ def _tell_probe_ruled(event: e.ProbeRuled, follow: _Follow) -> Told:
 
 
 def _tell_plan_proposed(event: e.PlanProposed, follow: _Follow) -> Told:
-    return f"a plan is proposed: {', '.join(step.name for step in event.steps)}", ""
+    return f"plan proposed: {', '.join(step.name for step in event.steps)}", ""
 
 
 def _tell_plan_answered(event: e.PlanAnswered, follow: _Follow) -> Told:
@@ -368,25 +375,25 @@ def _tell_plan_answered(event: e.PlanAnswered, follow: _Follow) -> Told:
 
 def _describe_answer(says: str, wish: str, person: str) -> str:
     words = {
-        "yes": "takes the plan",
-        "no": "wants it as one piece of work",
-        "change": f"wants another plan: {wish}",
-        "own": "has changed the plan",
+        "yes": "accepted the plan",
+        "no": "chose to run it as one piece of work",
+        "change": f"asked for another plan: {wish}",
+        "own": "changed the plan",
     }
     return f"{person} {words[says]}"
 
 
 def _tell_plan_changed(event: e.PlanChanged, follow: _Follow) -> Told:
-    return (f"the plan changes: {'; '.join(event.said)}", "yellow") if event.said else ("the plan still holds", "dim")
+    return (f"plan changed: {'; '.join(event.said)}", "yellow") if event.said else ("plan unchanged", "dim")
 
 
 def _tell_granted(event: e.Granted, follow: _Follow) -> Told:
-    return f"the ledger follows the plan: {format_limits(event.limits)}", ""
+    return f"budget raised to fit the plan: {format_limits(event.limits)}", ""
 
 
 def _tell_plan_refused(event: e.PlanRefused, follow: _Follow) -> Told:
-    again = "" if event.final else " (it may mend it once)"
-    return f"a plan was refused{again}: {' '.join(event.problems)}", "yellow"
+    again = "" if event.final else " (one more try)"
+    return f"plan rejected{again}: {' '.join(event.problems)}", "yellow"
 
 
 def _tell_reported(event: e.Reported, follow: _Follow) -> Told:
@@ -399,19 +406,19 @@ def _tell_person_answered(event: e.PersonAnswered, follow: _Follow) -> Told:
 
 
 def _tell_child_started(event: e.ChildStarted, follow: _Follow) -> Told:
-    return f"step {event.task} begins with {pluralize(event.grant.rounds, 'round')}", "dim"
+    return f"step {event.task} starts with {pluralize(event.grant.rounds, 'round')}", "dim"
 
 
 def _tell_children_reopened(event: e.ChildrenReopened, follow: _Follow) -> Told:
-    return f"taken up again: {', '.join(event.children)} ({event.why})", "yellow"
+    return f"reopened: {', '.join(event.children)} ({event.why})", "yellow"
 
 
 def _tell_pass_ended(event: e.PassEnded, follow: _Follow) -> Told:
-    return f"pass {event.number} is over: {event.why}", ""
+    return f"pass {event.number} finished: {event.why}", ""
 
 
 def _tell_transition_taken(event: e.TransitionTaken, follow: _Follow) -> Told:
-    return f"goes on to {event.to} ({event.why})", "cyan"
+    return f"next: {event.to} ({event.why})", "cyan"
 
 
 def _tell_command_started(event: e.CommandStarted, follow: _Follow) -> Told:
@@ -431,25 +438,25 @@ def _tell_command_finished(event: e.CommandFinished, follow: _Follow) -> Told:
 
 def _tell_reviewed(event: e.Reviewed, follow: _Follow) -> Told:
     if event.problems:
-        return f"there is no review, and so no approval: {event.problems[0]}", "yellow"
+        return f"no review, so no approval: {event.problems[0]}", "yellow"
     if not event.findings:
-        return "the critic found nothing that has to change", "green"
+        return "the critic found nothing to change", "green"
     worst = event.findings[0]
     return f"the critic found {pluralize(len(event.findings), 'thing')}: {worst.file}: {worst.what}", "yellow"
 
 
 def _tell_summarized(event: e.Summarized, follow: _Follow) -> Told:
     who = "the fast model" if event.by == "model" else "plain rules"
-    return f"summed up by {who}: {first_line(event.text)}", ""
+    return f"summarized by {who}: {first_line(event.text)}", ""
 
 
 def _tell_taken_up(event: e.TakenUp, follow: _Follow) -> Told:
-    return f"taken up again with the {event.tier} model: {event.why}", "cyan"
+    return f"retried with the {event.tier} model: {event.why}", "cyan"
 
 
 def _servers_listed(event: e.ToolServersListed, follow: _Follow) -> Told:
     offered = [f"{name} offers {pluralize(len(tools), 'tool')}" for name, tools in event.tools.items()]
-    lost = [f"{name} is left out: {why.rstrip('.')}" for name, why in event.failed.items()]
+    lost = [f"{name} is unavailable: {why.rstrip('.')}" for name, why in event.failed.items()]
     return f"MCP servers: {'; '.join([*offered, *lost])}", "yellow" if lost else "dim"
 
 
@@ -466,20 +473,20 @@ def _tell_attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
     follow.asking = False
     model = "" if event.tier == "main" else f" with the {event.tier} model"
     model = f" ({title_of(event.agent)})" if event.agent else model
-    return f"attempt {follow.attempts}: a {ROLES[event.role]} begins{model}", ""
+    return f"attempt {follow.attempts}: {ROLES[event.role]} started{model}", ""
 
 
 def _tell_round_started(event: e.RoundStarted, follow: _Follow) -> Told:
     again = follow.asking
     follow.rounds += not again
     follow.asking = True
-    last = " (the last one: hand-over)" if event.last else ""
-    return f"round {follow.rounds}: the model is asked{' again' if again else ''}{last}", "dim"
+    last = " (last round: hand over)" if event.last else ""
+    return f"round {follow.rounds}: asking the model{' again' if again else ''}{last}", "dim"
 
 
 def _tell_model_failed(event: e.ModelFailed, follow: _Follow) -> Told:
     follow.asking = True
-    after = f"; next try in {format_duration(event.wait)}" if event.wait else ""
+    after = f"; retrying in {format_duration(event.wait)}" if event.wait else ""
     return f"the model did not answer: {event.message.rstrip('.')}{after}", "yellow"
 
 
@@ -492,7 +499,7 @@ def _tell_model_answered(event: e.ModelAnswered, follow: _Follow) -> Told:
     usage = f"{tokens}{price}, {format_duration(event.seconds)}"
     said = first_line(event.text)
     calls = ", ".join(call.name for call in event.calls)
-    words = " → ".join(part for part in (said, calls) if part) or "an empty answer"
+    words = " → ".join(part for part in (said, calls) if part) or "empty answer"
     return f"round {follow.rounds}: the model answers ({usage}): {words}", ""
 
 
@@ -531,8 +538,8 @@ def _shorten_call(call: Call, room: int = 60) -> str:
 
 def _tell_signal_raised(event: e.SignalRaised, follow: _Follow) -> Told:
     signal = event.signal
-    seen = f"; the last was: {signal.evidence[-1]}" if signal.evidence else ""
-    head = "the work does not move" if signal.rounds else "taking stock"
+    seen = f"; most recently: {signal.evidence[-1]}" if signal.evidence else ""
+    head = "stuck" if signal.rounds else "taking stock"
     return f"{head} ({PATTERNS[signal.pattern]}): {_strip_period(signal.diagnosis)}{seen}", "yellow"
 
 
@@ -545,12 +552,12 @@ def _tell_done_claimed(event: e.DoneClaimed, follow: _Follow) -> Told:
 
 
 def _tell_workspace_restored(event: e.WorkspaceRestored, follow: _Follow) -> Told:
-    return f"workspace put back to tree {event.tree[:10]}: {event.why}", "yellow"
+    return f"workspace restored to tree {event.tree[:10]}: {event.why}", "yellow"
 
 
 def _tell_check_started(event: e.CheckStarted, follow: _Follow) -> Told:
     where = f" ({event.found})" if event.found else ""
-    return f"check runs: {event.command}{where}" if event.command else "there is no check to run", ""
+    return f"running the check: {event.command}{where}" if event.command else "no check to run", ""
 
 
 def _tell_check_finished(event: e.CheckFinished, follow: _Follow) -> Told:
@@ -566,15 +573,15 @@ def _tell_changes_ruled(event: e.ChangesRuled, follow: _Follow) -> Told:
     allow = "allow" if event.by == "person" else "allows"
     if event.allowed:
         tests = ", ".join(one.test for one in event.allowed)
-        return f"{who} {allow} that tests change: {tests} ({event.allowed[0].why})", "yellow"
+        return f"{who} {allow} changes to tests: {tests} ({event.allowed[0].why})", "yellow"
     if event.by == "earlier":
-        return f"{who} {allow} that these tests change", ""
+        return f"{who} {allow} these test changes", ""
     said = f": {first_line(event.why)}" if event.why else ""
-    return f"{who} {'do' if event.by == 'person' else 'does'} not allow that tests change{said}", "yellow"
+    return f"{who} {'do' if event.by == 'person' else 'does'} not allow the test changes{said}", "yellow"
 
 
 def _tell_finding_returned(event: e.FindingReturned, follow: _Follow) -> Told:
-    return f"goes back to the same agent: {first_line(event.text)}", "yellow"
+    return f"sent back to the same agent: {first_line(event.text)}", "yellow"
 
 
 def _tell_checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
@@ -588,9 +595,9 @@ def _tell_child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
             "yellow",
         )
     assert event.verdict is not None, "a merge without conflicts is checked"
-    how = f" (both additions in {', '.join(event.both)})" if event.both else ""
-    how += f" ({', '.join(event.remade)} made again)" if event.remade else ""
-    return f"its step {event.child}, merged{how}: {describe_verdict(event.verdict)}", choose_style(event.verdict)
+    how = f" (kept both additions in {', '.join(event.both)})" if event.both else ""
+    how += f" ({', '.join(event.remade)} regenerated)" if event.remade else ""
+    return f"merged its step {event.child}{how}: {describe_verdict(event.verdict)}", choose_style(event.verdict)
 
 
 def _tell_child_held(event: e.ChildHeld, follow: _Follow) -> Told:
@@ -598,7 +605,7 @@ def _tell_child_held(event: e.ChildHeld, follow: _Follow) -> Told:
 
 
 def _tell_child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
-    # Of one that is completed, what its check said where its work has come together with that of others.
+    # For a completed step, what its check said once its work was merged with that of others.
     why = (event.state is State.COMPLETED and event.verdict) or event.why
     return f"its step {event.child} is {describe_state(event.state)}: {why}", STATE_STYLES.get(event.state, "")
 
@@ -608,12 +615,12 @@ def _tell_task_halted(event: e.TaskHalted, follow: _Follow) -> Told:
 
 
 def _tell_task_resumed(event: e.TaskResumed, follow: _Follow) -> Told:
-    return "goes on", ""
+    return "resumed", ""
 
 
 def _tell_task_rewound(event: e.TaskRewound, follow: _Follow) -> Told:
     follow.asking = False
-    return f"rewound to its version {event.version}; what came after no longer counts", "yellow"
+    return f"rewound to its version {event.version}; later events no longer count", "yellow"
 
 
 def describe_state(state: State) -> str:

@@ -1,4 +1,4 @@
-"""What speaks for each requirement, as a person reads it."""
+"""The evidence for each requirement, as a person reads it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from bough.interfaces.terminal.output import Line, TerminalOutput
 STYLES = {"proven": "green", "refuted": "red", "tested only by its author": "yellow", "not shown": "yellow"}
 WIDE = max(map(len, STYLES))
 NAMES = 3
-"""Tests that are named."""
+"""How many tests are named."""
 
 
 def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
-    """One line a requirement; `whole`: with everything that speaks for or against it."""
+    """One line per requirement; `whole`: with all evidence for and against it."""
     lines: list[Line] = []
     numbers = len(str(len(table.rows)))
     told: set[Proof] = set()
@@ -35,7 +35,7 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
 
 
 def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
-    """`told`: what was said whole of an earlier requirement is only named."""
+    """`told`: proofs already shown in full for an earlier requirement; these are only named."""
     for proof in row.proofs:
         yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
         told.add(proof)
@@ -43,7 +43,7 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
         style = "red" if probe.outcome == "failed" else "dim"
         yield f"probe {probe.name} {probe.outcome}: {probe.says}", style
     if not row.proofs and not row.probes:
-        yield "no task covers it", "yellow"
+        yield "not covered by any task", "yellow"
 
 
 def _describe_proof(proof: Proof) -> str:
@@ -67,7 +67,7 @@ def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -
 
 
 def render_closing(table: Table) -> list[Line]:
-    """What is refuted and what nobody has shown, for the end of a page; nothing: all of it is shown."""
+    """What is refuted and what is not shown, for the end of a page; empty when everything is shown."""
     lines: list[Line] = []
     for standing, words in (("refuted", "Refuted"), ("not shown", "Not shown"), (_AUTHOR, "Tested only by its author")):
         numbers = [str(row.requirement.number) for row in table.rows if row.standing == standing]
@@ -75,7 +75,7 @@ def render_closing(table: Table) -> list[Line]:
             of = pluralize(len(numbers), "requirement")
             lines.append([(f"{words}: {of} ({', '.join(numbers)}).", STYLES[standing])])
         elif numbers and standing != _AUTHOR:
-            lines.append([(f"{words}: what the goal asks.", STYLES[standing])])
+            lines.append([(f"{words}: what the goal asks for.", STYLES[standing])])
     return lines
 
 

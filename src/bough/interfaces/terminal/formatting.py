@@ -1,6 +1,6 @@
-"""How bough says things: numbers, durations, money, and text that came from outside.
+"""How bough formats numbers, durations, money, and text from outside.
 
-Promises: what has been through `one_line` or `plain` cannot move the cursor, change colours, retitle the window or hide
+Promises: text from `one_line` or `escape_text` cannot move the cursor, change colours, retitle the window or hide
 text. Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
 """
 
@@ -22,13 +22,13 @@ _ESCAPES = (
 _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
 )
-"""Control characters, marks that reorder or hide text, and halves of characters that no encoding can hold."""
+"""Control characters, marks that reorder or hide text, and lone surrogates, which no encoding can represent."""
 _CONTROL = f"[{_HIDDEN}]"
 _SPACE = r"\s+"
 
 
 def escape_text(text: str) -> str:
-    """Text of several lines, made harmless: escape sequences are gone, other control characters are spelt out."""
+    """Multi-line text, made harmless: escape sequences are removed, other control characters are spelled out."""
     text = text.replace("\r\n", "\n")
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
@@ -37,36 +37,36 @@ def escape_text(text: str) -> str:
 
 
 def flatten(text: str) -> str:
-    """The same on one line, spaces kept: the last gate before a terminal."""
+    """The same on one line, spaces kept: the last gate before the terminal."""
     if text.isascii() and text.isprintable():
         return text
     return escape_text(text).replace("\n", " ").replace("\t", " ")
 
 
 def one_line(text: str) -> str:
-    """The same as a single line, with runs of white space as one space."""
+    """The same on one line, with runs of whitespace collapsed to one space."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
     return re.sub(_SPACE, " ", escape_text(text)).strip()
 
 
 def first_line(text: str) -> str:
-    """The first line that says anything."""
+    """The first line that is not blank."""
     return next((one_line(line) for line in text.splitlines() if line.strip()), "")
 
 
 TITLE = 120
-"""Columns of a title, also where nothing limits a line: in a log, in a pipe."""
+"""Maximum columns of a title, even where lines are unlimited: in a log, in a pipe."""
 
 
 def first_sentence(text: str) -> str:
-    """A goal or a step in one line: its first sentence, without the marks of a heading."""
+    """A goal or a step on one line: its first sentence, without heading marks."""
     line = first_line(text).lstrip("# ")
     return cut(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0], TITLE)
 
 
 def headline(text: str) -> str:
-    """A goal or a step in one line: its first one, as far as it fits."""
+    """A goal or a step on one line: its first line, cut to fit."""
     return cut(first_line(text), TITLE)
 
 
@@ -80,8 +80,8 @@ def _spell_out(character: str) -> str:
 
 
 def escape_json(encoded: bytes) -> str:
-    """JSON that is safe to show too: characters that a terminal may obey are written as escapes. It stays the same
-    JSON, because outside of strings such characters do not occur."""
+    """JSON that is also safe to print: characters that a terminal may interpret are escaped. The JSON stays equivalent,
+    because such characters occur only in strings."""
     text = encoded.decode("utf-8", "replace")
     return (
         text
@@ -94,7 +94,7 @@ def escape_json(encoded: bytes) -> str:
 
 
 def count_cells(text: str) -> int:
-    """How many columns of a terminal the text takes."""
+    """How many terminal columns the text takes."""
     return len(text) if text.isascii() else sum(map(_cell_width, text))
 
 
@@ -106,7 +106,7 @@ def _cell_width(character: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """As much of the text as fits, with `…` where something is missing."""
+    """As much of the text as fits, with `…` where it is cut."""
     if count_cells(text) <= room:
         return text
     kept, used = [], 1
@@ -139,7 +139,7 @@ def pluralize(number: int, word: str) -> str:
 
 
 def format_money(dollars: float) -> str:
-    """Cents, and as many places more as it takes to say a small sum."""
+    """Cents, with more decimal places for small amounts."""
     if dollars and dollars < 0.01:
         return f"${dollars:.4f}"
     return f"${dollars:,.2f}"
@@ -175,7 +175,7 @@ def format_moment(at: float) -> str:
 
 
 def format_spend(spend: Spend) -> str:
-    """`4 rounds · 12.3k tokens · $0.02`; nothing of money where no price is known."""
+    """`4 rounds · 12.3k tokens · $0.02`; no cost where no price is known."""
     return " · ".join((pluralize(spend.rounds, "round"), format_usage(spend)))
 
 
@@ -186,12 +186,12 @@ def format_usage(spend: Spend) -> str:
 
 
 def format_limits(limits: Limits) -> str:
-    """What a run may spend: `40 rounds · 100,000 tokens · no limit on money and time`"""
+    """What a run may spend: `40 rounds · 100,000 tokens · no limit on cost or time`"""
     said = [pluralize(limits.rounds, "round")]
     free = []
     for limit, words, name in (
         (limits.tokens, f"{limits.tokens or 0:,} tokens", "tokens"),
-        (limits.cost, format_money(limits.cost or 0.0), "money"),
+        (limits.cost, format_money(limits.cost or 0.0), "cost"),
         (limits.minutes, f"{limits.minutes or 0:g} minutes", "time"),
     ):
         if limit is None:
@@ -199,5 +199,5 @@ def format_limits(limits: Limits) -> str:
         else:
             said.append(words)
     if free:
-        said.append("no limit on " + " and ".join((", ".join(free[:-1]), free[-1]) if len(free) > 1 else free))
+        said.append("no limit on " + " or ".join((", ".join(free[:-1]), free[-1]) if len(free) > 1 else free))
     return " · ".join(said)

@@ -2,8 +2,8 @@
 
 Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
 terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is redrawn; a
-terminal that goes away does not disturb the run; and whatever happens, the cursor is back and the frame is gone when
-the block ends.
+terminal that goes away does not disturb the run; and whatever happens, the cursor is restored and the frame is
+gone when the block ends.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from bough.views.run_view import RunView
 REFRESH = 0.125
 """Seconds between frames."""
 RECENT = 4
-"""News shown under the tree, where there is room."""
+"""Lines of news shown under the tree, if there is room."""
 
 HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
 
 
 class Painter:
-    """Draws frames over each other at the bottom of what was written so far."""
+    """Redraws a frame in place, below what was written so far."""
 
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
@@ -63,7 +63,7 @@ class Painter:
         self._widths: list[int] = []
         self._size = (0, 0)
         self._above: list[Line] = []
-        """What stays above the frames, to be written again when the screen is redrawn."""
+        """Lines that stay above the frames, rewritten when the screen is redrawn."""
         self._gone = False
 
     def keep(self, lines: Sequence[Line]) -> None:
@@ -76,7 +76,7 @@ class Painter:
         return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
 
     def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
-        """Ask for a frame of at most so many columns and rows, and show it."""
+        """Request a frame that fits the terminal, and show it."""
         if not self._paper.in_front:
             return
         columns, height = self._paper.size
@@ -88,7 +88,7 @@ class Painter:
         if same and painted == self._rows:
             return
         if same and self._rows:
-            there = min(len(self._rows), height)  # what is above the top of a window can no longer be reached
+            there = min(len(self._rows), height)  # rows above the top of the window can no longer be reached
             fewer = there - len(painted)
             written = _move_up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
             if fewer > 0:
@@ -99,7 +99,7 @@ class Painter:
         self.put(written)
 
     def clear(self) -> None:
-        """Take the frame away; what is written next stands in its place."""
+        """Remove the frame; what is written next takes its place."""
         self.put(self._make_clearing(*self._paper.size))
         self._rows, self._size = [], (0, 0)
 
@@ -117,11 +117,11 @@ class Painter:
         if not self._rows:
             return ""
         if self._size != (columns, height):
-            # The old frame may be more rows by now, part of it above the top, and the terminal may have been resized
-            # some time before it says so: where it begins cannot be known.
+            # The old frame may take more rows by now, some of them above the top, and a terminal reports a resize late:
+            # where the frame begins cannot be known.
             room = max(0, height - 1 - needed)
             return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
-        # Row by row: some terminals keep what one sweep over the whole screen takes away, for scrolling back.
+        # Row by row: some terminals move what one sweep over the whole screen erases into their scrollback.
         return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
 
 
@@ -144,13 +144,13 @@ class LiveDisplay:
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
 
-    # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
+    # ── what it receives ────────────────────────────────────────────────────────────────────────────────────────────
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
         self._painter.keep(lines if more else [*lines, []])
 
     def seen(self, record: Record) -> None:
-        """An event of before: it counts, and is no news."""
+        """An earlier event: it counts, but is not news."""
         self._run.see(record)
         self._teller.tell(record)
 
@@ -186,7 +186,7 @@ class LiveDisplay:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """The terminal is the person's while they are asked something."""
+        """Leave the terminal to the person while they answer a question."""
         self._asking = True
         self._painter.clear()
         self._echo(True)
@@ -220,7 +220,7 @@ class LiveDisplay:
         return [(one_line(run.name) or "bough", "bold"), (f"  {words}", "")]
 
     def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
-        """The rows that matter most within `room`: those at work, with their parents; then what is newest."""
+        """The most important rows that fit in `room`: active ones with their parents, then the newest."""
         drawn = list_rows(self._run)
         if not drawn:
             return [[("○ preparing …", "dim")]]
@@ -240,7 +240,7 @@ class LiveDisplay:
         if task.started_at:
             first.append((f"  {describe_rounds(row)} rounds", ""))
             if row.subtree.cost and not row.leaf:
-                first.append((f"  {format_cost(row.subtree)} in all, {format_cost(row.spend)} own", "dim"))
+                first.append((f"  {format_cost(row.subtree)} total, {format_cost(row.spend)} own", "dim"))
         if task.path != GOAL:
             first.append((f"  {describe_task(task)}", "dim"))
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
@@ -255,7 +255,7 @@ class LiveDisplay:
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
-    """Which rows are shown: all when they fit, else active ones first, then the latest to have changed."""
+    """Which rows are shown: all when they fit, else active ones first, then the most recently changed."""
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
     order = sorted(
@@ -263,7 +263,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
         key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
     )
     chosen: set[int] = set()
-    taken = 1  # the row that says how many are left out
+    taken = 1  # the row that says how many are hidden
     for number in order:
         if taken + len(blocks[number]) <= room:
             chosen.add(number)
@@ -272,7 +272,7 @@ def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> s
 
 
 class _Stream:
-    """What came in since a task's last event: text of the model, lines of a command."""
+    """What arrived since a task's last event: text from the model, lines from a command."""
 
     def __init__(self, since: float) -> None:
         self._since = since
@@ -298,14 +298,14 @@ class _Stream:
 
 @contextlib.contextmanager
 def quiet_terminal(paper: TerminalOutput, painter: Painter) -> Iterator[Callable[[bool], None]]:
-    """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
-    (Ctrl-Z) and when the block ends. What it yields turns them on and off in between."""
+    """Hide the cursor and what is typed while frames are drawn; restore both when the process is suspended (Ctrl-Z) and
+    when the block ends. The yielded function turns them on and off in between."""
     terminal = paper.stream.fileno()
     before = termios.tcgetattr(terminal)
 
     def echo(on: bool) -> None:
         if not paper.in_front:
-            return  # who changes a terminal from the background is stopped
+            return  # the kernel stops a background process that changes the terminal
         modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
         with contextlib.suppress(termios.error):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)

@@ -1,7 +1,7 @@
 """Where bough writes: a terminal, or anything else.
 
-Promises: colour and widths only where they mean something, no line wider than the terminal, and every text made
-harmless on its way out. A line is a list of spans, so that it is cut to the width before it is coloured.
+Promises: colour and widths only where they mean something, no line wider than the terminal, and all text made
+harmless on its way out. A line is a list of spans, so it is cut to the width before it is coloured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from msgspec import Struct
 from bough.interfaces.terminal.formatting import count_cells, cut, escape_text, flatten, one_line
 
 Span = tuple[str, str]
-"""A text and the name of its style; an empty name: as it is."""
+"""A text and the name of its style; an empty name means no style."""
 Line = Sequence[Span]
 
 STYLES = {
@@ -37,13 +37,13 @@ class TerminalOutput(Struct, frozen=True):
 
     stream: TextIO
     terminal: bool
-    """Someone is looking, at something that can be drawn on."""
+    """A person is watching, on something that can be drawn on."""
     colour: bool
     unicode: bool = True
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and rows; of anything but a terminal so many that nothing is cut."""
+        """Columns and rows; for anything but a terminal, so many that nothing is cut."""
         if not self.terminal:
             return 10_000, 10_000
         try:
@@ -54,7 +54,7 @@ class TerminalOutput(Struct, frozen=True):
 
     @property
     def in_front(self) -> bool:
-        """Whether the terminal is ours to draw on: not while a shell has put us into the background."""
+        """Whether the terminal is ours to draw on: not while a shell has put us in the background."""
         try:
             return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
         except (OSError, ValueError):
@@ -65,7 +65,7 @@ class TerminalOutput(Struct, frozen=True):
         return self.size[0]
 
     def painted(self, line: Line, width: int) -> str:
-        """The line as it is written: one row of at most `width` columns."""
+        """The line as written: one row of at most `width` columns."""
         written: list[str] = []
         for text, style in line:
             safe = flatten(text)
@@ -87,7 +87,7 @@ class TerminalOutput(Struct, frozen=True):
         self.write(self.painted(line, self.width) + "\n")
 
     def text(self, text: str, style: str = "") -> None:
-        """Write text of several lines, which the terminal may wrap."""
+        """Write multi-line text, which the terminal may wrap."""
         for part in escape_text(text).split("\n"):
             self.write(self._apply_style(part, style) + "\n")
 
@@ -108,12 +108,12 @@ class TerminalOutput(Struct, frozen=True):
 
 
 def is_interactive() -> bool:
-    """Whether a person can answer: both ends of the terminal are theirs."""
+    """Whether a person can answer: standard input and standard output are both a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def make_output(stream: TextIO | None = None) -> TerminalOutput:
-    """What there is to write on, as standard output (or another stream) is now."""
+    """The output for standard output (or another stream) as it is now."""
     stream = sys.stdout if stream is None else stream
     terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")

@@ -1,4 +1,4 @@
-"""A run as lines, for logs, pipes and terminals that cannot be drawn on: one line for each turn of events."""
+"""A run as lines, for logs, pipes and terminals that cannot be drawn on: one line per notable event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.interfaces.terminal.output import Line, TerminalOutput
 
 
 class PlainDisplay:
-    """Writes the news of a run. When the reader goes away it falls silent; the run continues."""
+    """Writes a run's news. If the reader goes away, it falls silent; the run continues."""
 
     def __init__(self, paper: TerminalOutput) -> None:
         self._paper = paper
@@ -32,7 +32,7 @@ class PlainDisplay:
             self._say(self._paper.painted(format_line(record, told), self._paper.width))
 
     def progress(self, task: str, text: str) -> None:
-        """Lines are written when something has happened, not while it happens."""
+        """Lines are written after something happens, not while it happens."""
 
     def notice(self, text: str) -> None:
         self._say(text)

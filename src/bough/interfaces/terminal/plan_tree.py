@@ -18,7 +18,7 @@ Row = list[Span]
 ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 JOINS = {"all": "", "any": ", one is enough", "settled": ", however they end"}
 NAMES = 36
-"""Columns that names and their branches get at most."""
+"""Maximum columns for names and their branches."""
 
 
 class StepRow(Struct, frozen=True):
@@ -30,8 +30,7 @@ class StepRow(Struct, frozen=True):
 
 
 def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
-    """The goal and its steps: name, what is special about it, what it is about, how it is proven. The last two share
-    what is left of the width."""
+    """The goal and its steps: name, special features, subject and proof. The last two share the remaining width."""
     drawn = list(_walk(plan.goal, None, "", ""))
     room = min(max(count_cells(line.prefix) + count_cells(line.step.name) for line in drawn), NAMES)
     rows: list[Row] = []
@@ -44,7 +43,7 @@ def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
 
 
 def _render_ending(step: Step, room: int) -> Row:
-    """What it is about and how it is proven, each cut so that there is something of both."""
+    """Its subject and its proof, cut so that part of both is visible."""
     about, proof = headline(step.title or step.instructions), one_line(_describe_proof(step))
     if not about or not proof:
         return [(about, "dim"), (proof, "green")]
@@ -82,7 +81,8 @@ def _render_way(step: Step) -> Iterator[Span]:
     """How it runs."""
     match classify_step(step):
         case "compound" if (machine := step.machine) is not None:
-            yield f"{pluralize(len(step.steps), 'state')}, from {machine.start}, at most {machine.limit} turns", "cyan"
+            limit = pluralize(machine.limit, "turn")
+            yield f"{pluralize(len(step.steps), 'state')}, from {machine.start}, at most {limit}", "cyan"
         case "compound" if step.parallel:
             yield f"{pluralize(len(step.steps), 'step')} at once{JOINS[step.join]}", "cyan"
         case "compound":
@@ -93,7 +93,7 @@ def _render_way(step: Step) -> Iterator[Span]:
             yield "leaves the loop" if step.do == "break" else "next pass", "blue"
     if step.repeat > 1:
         until = f" until {describe_condition(step.until)}" if step.until is not None else ""
-        yield f"{step.repeat} passes at most{until}", "cyan"
+        yield f"at most {step.repeat} passes{until}", "cyan"
     if step.role in ROLES:
         yield ROLES[step.role], "blue"
     if step.plan_first:
@@ -106,7 +106,7 @@ def _render_way(step: Step) -> Iterator[Span]:
 
 def _describe_on_error(step: Step) -> str:
     return {
-        "retry": f"done again {step.max_retries} times at most" if step.max_retries > 1 else "done again once",
+        "retry": f"retried at most {step.max_retries} times" if step.max_retries > 1 else "retried once",
         "skip": "may fail",
         "escalate": "escalates when it fails",
     }.get(step.on_error, "")
@@ -131,19 +131,19 @@ def _render_transitions(machine: Machine | None, name: str) -> Iterator[Span]:
 
 
 def describe_condition(condition: Condition) -> str:
-    """A condition, for people: as it is written."""
+    """A condition, as a person writes it."""
     return one_line(render_condition(condition))
 
 
 def render_inputs(specs: Sequence[InputSpec]) -> list[Row]:
-    """What a workflow is given."""
+    """The inputs of a workflow."""
     wide = max((len(spec.name) for spec in specs), default=0)
     kinds = max((len(spec.type) for spec in specs), default=0)
     return [
         [
             (f"  {pad(spec.name, wide)}  ", "bold"),
             (f"{pad(spec.type, kinds)}  ", "cyan"),
-            ("must be given" if spec.default is None else f"default: {one_line(spec.default) or 'empty'}", ""),
+            ("required" if spec.default is None else f"default: {one_line(spec.default) or 'empty'}", ""),
             (f"  {first_line(spec.description)}" if spec.description else "", "dim"),
         ]
         for spec in specs

@@ -1,4 +1,4 @@
-"""The points that a task can be taken back to."""
+"""The points that a task can be rewound to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def render_points(points: Sequence[Point]) -> list[list[Span]]:
 
 
 def describe_point(point: Point) -> str:
-    """What had happened last."""
+    """What happened last."""
     if point.attempted or not point.has_steps:
         return describe_round(point)
     if point.settled is None:

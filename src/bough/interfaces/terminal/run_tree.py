@@ -1,4 +1,4 @@
-"""A run as a tree, one row a task, in as many columns as the width has room for."""
+"""A run as a tree, one row per task, with as many columns as fit the width."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ICONS = {
 STATUS_ICONS = {"completed": "✔", "failed": "✘", "running": "●"}
 GAP = 2
 NARROW = 18
-"""Columns are left out before the names get less room than this."""
+"""Columns are dropped before names get less room than this."""
 
 
 class TaskRow(Struct, frozen=True):
@@ -58,7 +58,7 @@ class TaskRow(Struct, frozen=True):
 
     task: TaskView
     prefix: str
-    """The lines that lead to it."""
+    """The branch lines that lead to it."""
     spend: Spend
     subtree: Spend
     """Of itself and everything below it."""
@@ -69,7 +69,7 @@ class TaskRow(Struct, frozen=True):
 def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
     """The task at `below` and everything under it, parents before their children, in order of creation.
 
-    `depth`: no more levels under it than that; `flat`: only the leaves, each with its whole path.
+    `depth`: at most this many levels below it; `flat`: only the leaves, each with its whole path.
     """
     children: dict[str, list[TaskView]] = {}
     for task in run.tasks.values():
@@ -106,7 +106,7 @@ UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED}
 
 
 def describe_trouble(task: TaskView) -> str:
-    """Why a task that is not over does not move, and what is done about it."""
+    """Why an unfinished task is stuck, and what bough does about it."""
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
     why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
@@ -123,11 +123,11 @@ def _render_state(row: TaskRow) -> Span:
 
 
 def describe_standing(task: TaskView) -> str:
-    """Its state; of one that repeats, with the pass that it is in."""
+    """Its state; for a repeating task, with its current pass."""
     words = describe_state(task.state)
     if task.repeat > 1 and task.started_at:
         words += f", pass {task.passes}/{task.repeat}"
-    return f"{words} before" if task.source else words
+    return f"{words} earlier" if task.source else words
 
 
 def _render_rounds(row: TaskRow) -> Span:
@@ -142,7 +142,7 @@ def describe_rounds(row: TaskRow) -> str:
 
 
 def describe_progress(drawn: Sequence[TaskRow]) -> str:
-    """`3/3 tasks complete`, of what is directly below the first; nothing for a leaf."""
+    """`3/3 tasks complete`, of the direct children of the first row; empty for a leaf."""
     first = drawn[0].task.path
     mine = [row.task for row in drawn[1:] if parent_path(row.task.path) == first]
     done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
@@ -158,7 +158,7 @@ def _render_check(row: TaskRow) -> Span:
 
 
 def _render_tokens(row: TaskRow) -> Span:
-    """Of a parent, with everything below it."""
+    """For a parent, including everything below it."""
     return (format_count(row.subtree.tokens), "") if row.task.started_at else ("–", "dim")
 
 
@@ -172,9 +172,9 @@ def _render_subtree(row: TaskRow) -> Span:
 
 
 def describe_task(task: TaskView) -> str:
-    """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
+    """What a task is for and, if it did not complete, why. For the goal, the reason is shown elsewhere."""
     if not task.started_at and task.state is not State.PENDING:
-        return one_line(task.why)  # It was left out, or taken over from an earlier run.
+        return one_line(task.why)  # Skipped, or reused from an earlier run.
     if task.why and task.state is State.PENDING and not task.started_at:
         return one_line(task.why)
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
@@ -196,30 +196,30 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("check", _render_check, False),
     ("tokens", _render_tokens, True),
     ("cost", _render_cost, True),
-    ("in all", _render_subtree, True),
+    ("total", _render_subtree, True),
     ("", _render_title, False),
 )
-"""Heading, content, and whether it is set to the right. What does not fit is left out from the end."""
+"""Heading, content, and whether it is right-aligned. Columns that do not fit are dropped from the end."""
 
 
 def render_table(run: RunView, width: int, chosen: Sequence[TaskRow] | None = None) -> list[list[Span]]:
     """The tree (or the rows chosen of it) with its columns, each line at most `width` wide."""
     drawn = list_rows(run) if chosen is None else chosen
     names = [count_cells(row.prefix) + 2 + count_cells(row.name) for row in drawn]
-    columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
-    if not any(row.subtree.cost for row in drawn):  # Free, or the price is unknown: then tokens say all there is.
-        columns = tuple(column for column in columns if column[0] not in ("cost", "in all"))
+    columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "total")
+    if not any(row.subtree.cost for row in drawn):  # Free, or no known price: then tokens say it all.
+        columns = tuple(column for column in columns if column[0] not in {"cost", "total"})
     if not any(row.task.worker for row in drawn):
         columns = tuple(column for column in columns if column[0] != "worker")
     if len(drawn) == 1:
-        columns = columns[:-1]  # the only title is the goal, which stands above
+        columns = columns[:-1]  # the only title is the goal, which is shown above
     filled = [[cell(row) for row in drawn] for _, cell, _ in columns]
     widths = [
         max(map(count_cells, (heading, *(text for text, _ in column))))
         for (heading, _, _), column in zip(columns, filled, strict=True)
     ]
     if columns and not columns[-1][0]:
-        widths[-1] = min(widths[-1], 24)  # a title is cut by the edge anyway
+        widths[-1] = min(widths[-1], 24)  # a title is cut at the edge anyway
     room = max([*names, len("task")])
     while widths and min(room, NARROW) + sum(widths) + GAP * len(widths) > width:
         widths.pop()
@@ -253,7 +253,7 @@ def _render_line(name: list[Span], room: int, contents: list[tuple[Span, bool]],
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Which run it is, how it stands and what it spent."""
+    """Which run it is, its status and what it has spent."""
     style = STATUS_STYLES.get(status, "yellow")
     first: list[Span] = [
         (one_line(run.name), "bold"),

@@ -21,14 +21,14 @@ from bough.views.run_view import RunView
 
 GAP = 2
 ROOM = 16
-"""Columns that the goals should have: before they get less, other columns are left out."""
+"""Columns to keep for the goals: other columns are dropped first."""
 HEADINGS = ("run", "status", "rounds", "cost", "took", "started", "goal")
 RIGHT = frozenset({"rounds", "cost", "took"})
 LEAST_NEEDED = ("started", "took", "cost", "rounds", "status")
 
 
 def render_runs(runs: Sequence[tuple[RunView, str]], width: int) -> list[list[Span]]:
-    """A heading and one line a run, oldest first; what there is no room for is left out."""
+    """A heading and one line per run, oldest first; columns that do not fit are dropped."""
     table = [{heading: (heading, "dim") for heading in HEADINGS}, *(_make_row(run, status) for run, status in runs)]
     widths = {heading: max(count_cells(row[heading][0]) for row in table) for heading in HEADINGS[:-1]}
     for heading in LEAST_NEEDED:

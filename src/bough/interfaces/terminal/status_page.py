@@ -1,4 +1,4 @@
-"""Where a run and one of its tasks stand, on one page."""
+"""The status of a run and of one of its tasks, on one page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bough.views.run_view import RunView, TaskView
 
 LABEL = 9
 EVIDENCE = 8
-"""Lines of a failing check's output that are shown."""
+"""Maximum lines shown of a failing check's output."""
 
 
 def print_status(
@@ -53,7 +53,7 @@ def print_status(
     _print_below(page, run, drawn)
     if table is not None and table.rows:
         page.line("")
-        page.line(("what the goal asks", "dim"))
+        page.line(("requirements", "dim"))
         print_evidence(page, table)
     if run.question:
         page.line("")
@@ -61,7 +61,7 @@ def print_status(
         print_report(page, run.question)
     for command in run.held.values() if holder else ():
         page.line("")
-        page.line(("a command waits for your yes", "dim"))
+        page.line(("a command is waiting for your approval", "dim"))
         print_report(page, command)
     if report := drawn[0].task.report:
         page.line("")
@@ -102,11 +102,11 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
         _print_fact(page, "tokens", ", ".join(parts))
     if holder:
         _print_fact(page, "worker", one_line(holder))
-        _print_fact(page, "doing", one_line(task.doing) or "between two effects")
+        _print_fact(page, "doing", one_line(task.doing) or "between effects")
 
 
 def sort_by_size(task: TaskView) -> list[tuple[str, int]]:
-    """Roles with what they used, the most first."""
+    """Roles with the tokens they used, largest first."""
     return sorted(task.tokens_by_role.items(), key=lambda each: -each[1])
 
 

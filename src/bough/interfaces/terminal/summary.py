@@ -1,4 +1,4 @@
-"""How a run ended, made of verdicts and of what is in the journal, never of what the model said about it."""
+"""How a run ended: from its verdicts and its journal, never from what the model says about it."""
 
 from __future__ import annotations
 

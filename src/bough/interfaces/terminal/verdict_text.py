@@ -1,4 +1,4 @@
-"""Verdicts in words, with the evidence they stand on."""
+"""Verdicts in words, with their evidence."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def describe_evidence(verdict: Verdict) -> str:
 
 
 def list_shortcomings(verdict: Verdict, most: int) -> list[str]:
-    """What is wrong, in at most so many lines: tests that were weakened, else tests that fail, else what the check
-    printed last. Nothing when it passed."""
+    """What is wrong, in at most `most` lines: weakened tests, else failing tests, else the end of the check's output.
+    Empty when it passed."""
     if verdict.ruling in ("passed", "not_verified"):
         return []
     lines = [f"{place.path}:{place.line}: {place.what}" for place in verdict.tampering]

@@ -1,4 +1,4 @@
-"""What a person may do from the page. Each is what the command of the same name does, through the same functions."""
+"""What a person can do from the page. Each action does what the command of the same name does, with the same code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bough.ports import Approval
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5
-"""Seconds in which a run that cannot be resumed says so."""
+"""Seconds to wait for a run that cannot be resumed to say so."""
 
 
 class _Stop(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,7 +69,7 @@ async def stop(root: Path, name: str, body: bytes) -> str:
     async with open_session(root) as opened:
         holder = await opened.stop(name, asked.now)
     if holder is None:
-        return f"{name} is not running: there is nothing to stop."
+        return f"{name} is not running: nothing to stop."
     return f"Asked {name} to stop {'now' if asked.now else 'after its current effect'}."
 
 
@@ -78,7 +78,7 @@ async def pause(root: Path, name: str, body: bytes) -> str:
     async with open_session(root) as opened:
         holder = await run_messages.pause_run(opened, name)
     if holder is None:
-        return f"{name} is not running: there is nothing to pause."
+        return f"{name} is not running: nothing to pause."
     return f"{name} pauses after its current effect."
 
 
@@ -89,14 +89,14 @@ async def say(root: Path, name: str, body: bytes) -> str:
     if holder is None:
         return f"Saved. {name} is not running: its agents read it when you resume it."
     whom = f"the agents at {asked.task}" if asked.task else f"the agents of {name}"
-    return f"Said: {whom} hear it before their next round."
+    return f"Sent: {whom} will see it before their next round."
 
 
 async def answer(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Say)
     async with open_session(root) as opened:
         holder = await run_messages.answer_question(opened, name, asked.text)
-    return f"Answered: {name} goes on." if holder else f"Answered. {await resume(root, name, b'{}')}"
+    return f"Answered: {name} continues." if holder else f"Answered. {await resume(root, name, b'{}')}"
 
 
 async def resume(root: Path, name: str, body: bytes) -> str:
@@ -114,12 +114,12 @@ async def resume(root: Path, name: str, body: bytes) -> str:
     try:
         said = await asyncio.wait_for(process.stderr.read(), PATIENCE)
     except TimeoutError:
-        return f"{name} goes on."
+        return f"{name} is running again."
     await process.wait()
     text = said.decode("utf-8", "replace").strip().removeprefix("bough: ")
     if process.returncode and text:
         raise UsageError(text.splitlines()[-1])
-    return f"{name} went on, and rests again."
+    return f"{name} resumed and halted again."
 
 
 async def approve(root: Path, name: str, body: bytes) -> str:
@@ -137,21 +137,21 @@ async def plan(root: Path, name: str, body: bytes) -> str:
         own = asked.says == "own"
         approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
         await rule_on_plan(opened, name, waiting.task, approval)
-    return f"Said: {name} goes on with the plan of {waiting.task}."
+    return f"Answered: {name} continues with the plan of {waiting.task}."
 
 
 async def command(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Command)
     async with open_session(root) as opened:
         await command_approval.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
-    return f"{name} runs the command." if asked.allow else f"{name} does not run the command, and its agent is told."
+    return f"{name} runs the command." if asked.allow else f"{name} does not run the command; its agent is told."
 
 
 async def rewind(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Rewind)
     async with open_session(root) as opened:
         await opened.rewind(name, asked.to, asked.task, asked.say)
-    return f"Took {name} back to point {asked.to} of {asked.task}. Resume it to go on from there."
+    return f"Rewound {name} to point {asked.to} of {asked.task}. Resume it to continue from there."
 
 
 async def apply(root: Path, name: str, body: bytes) -> str:
@@ -159,16 +159,16 @@ async def apply(root: Path, name: str, body: bytes) -> str:
     async with open_session(root) as opened:
         view = await opened.view(name)
         if view.status != "completed" and not asked.partial:
-            raise UsageError(f"{name} is not completed, so its work is not verified: look at the changes first.")
+            raise UsageError(f"{name} is not completed, so its work is not verified: review the changes first.")
         changes = await opened.apply(name, asked.edges)
-    return f"Applied {name}: {pluralize(len(changes), 'file')} in your files now."
+    return f"Applied {name}: {pluralize(len(changes), 'file')} changed."
 
 
 async def undo(root: Path, name: str, body: bytes) -> str:
     msgspec.json.decode(body, type=_Nothing)
     async with open_session(root) as opened:
         changes = await opened.undo(name)
-    return f"Took {name} back out of your files: {pluralize(len(changes), 'file')}."
+    return f"Undid {name} in your files: {pluralize(len(changes), 'file')}."
 
 
 ACTIONS: dict[str, Act] = {
@@ -187,10 +187,10 @@ ACTIONS: dict[str, Act] = {
 
 
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Carry out what the page asks, and say what came of it."""
+    """Do what the page asks, and return what to tell the person."""
     if name not in ACTIONS:
-        raise UsageError(f"There is no action `{name}`.")
+        raise UsageError(f"Unknown action `{name}`.")
     try:
         return {"said": await ACTIONS[name](root, run, body)}
     except msgspec.MsgspecError as error:
-        raise UsageError(f"The page asked for `{name}` in a way that cannot be read: {error}.") from None
+        raise UsageError(f"The request for `{name}` is invalid: {error}.") from None

@@ -1,4 +1,4 @@
-"""A run as one file: what the dashboard's pages ask for, answered once and for all, with the pages around it."""
+"""A run as one file: the dashboard's pages with every response that they request."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from bough.interfaces.web.live_run import LiveRun, LiveRuns
 STATIC = Path(__file__).parent / "static"
 PROJECT = "export"
 EVENTS = 4000
-"""Of one task, at most; the last ones."""
+"""Maximum per task; the last ones are kept."""
 DIFFS = 200
-"""Tasks whose own changes are in it; those of the whole run always are."""
+"""Maximum tasks whose own changes are included; those of the whole run always are."""
 LONG = 20_000
-"""Characters of one text."""
+"""Maximum characters of one text."""
 
 
 async def export_run(session: Session, name: str) -> dict[str, Any]:
-    """Each address that the pages ask for, and what is answered there."""
+    """Each address that the pages request, with its response."""
     lives = LiveRuns(session)
     run = await lives.run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
@@ -62,12 +62,12 @@ async def _export_rounds(run: LiveRun, session: Session, path: str) -> dict[str,
 
 
 def render_page(data: dict[str, Any], title: str) -> bytes:
-    """The file. Its own policy lets nothing run but what is in it, and nothing be loaded."""
+    """The file. Its own policy runs only what is in it and loads nothing."""
     style = (STATIC / "app.css").read_bytes()
     script = (STATIC / "app.js").read_bytes()
-    assert b"</script" not in script.lower() and b"</style" not in style.lower(), "the build would end its own element"
+    assert b"</script" not in script.lower() and b"</style" not in style.lower(), "the build would close its element"
     policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:"
-    body = msgspec.json.encode(data).replace(b"<", b"\\u003c")  # Nothing in it can end the element that it is in.
+    body = msgspec.json.encode(data).replace(b"<", b"\\u003c")  # Nothing in it can close its element.
     parts = (
         b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         b'<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -88,7 +88,7 @@ def _hash(content: bytes) -> str:
 
 
 def _encode_part(text: str) -> str:
-    """As `encodeURIComponent` has it."""
+    """Like `encodeURIComponent`."""
     return quote(text, safe="!'()*-._~")
 
 

@@ -1,10 +1,10 @@
 """Who may read and who may post.
 
-Promises: without the token nothing is answered but the way to get in; no page of another origin can read or post, in
-whatever browser the person has the dashboard open; nothing from outside is ever loaded.
+Promises: without the token, the only response says how to get in; no page from another origin can read or post,
+whichever browser has the dashboard open; nothing external is ever loaded.
 
-A cookie does not know ports: another page on this machine is "the same site" and would have it sent along. So what
-counts is the origin that the browser names, and a header of our own, which no page of another origin may set.
+Cookies ignore ports: another page on this machine is "same-site", so its requests carry ours. What counts is therefore
+the origin that the browser reports, and a header of our own, which no page from another origin may set.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ MARK = "x-bough"
 """The header that our own page sends with every post."""
 LOCKED = """\
 <!doctype html><meta charset="utf-8"><title>bough</title>
-<h1>This page needs its key</h1>
+<h1>This page needs a token</h1>
 <p>Open the address that <code>bough serve</code> printed: it ends in <code>?token=…</code>.</p>
 """
 ENTER = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>bough</title>'
-"""Not a redirect: a link from elsewhere (a chat, a mail) would not have the strict cookie sent along with one."""
+"""Not a redirect: after a link from elsewhere (a chat, a mail), browsers would not send the strict cookie with one."""
 
 
 class Guard:
-    """Stands before everything else."""
+    """Checks every request before anything else sees it."""
 
     def __init__(self, app: ASGIApp, *, token: str, port: int, hosts: tuple[str, ...] = ()) -> None:
         self._app = app
         self._token = token
         self._hosts = frozenset(host.lower() for host in hosts)
         self._cookie = f"bough-{port}"
-        # What the browser keeps is not the token: who finds it in a cookie store cannot make the address from it.
+        # The cookie is not the token: nobody who finds it in a cookie store can derive the address from it.
         self._key = hmac.new(token.encode(), b"cookie", sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,8 +75,8 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._is_known(host):
-            # A name that an attacker made to point here: their page would be of "the same origin".
-            return PlainTextResponse("This server does not go by that name.\n", 421)
+            # A name that an attacker points here (DNS rebinding): their page would be of the same origin.
+            return PlainTextResponse("This server does not answer to that host name.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
             origin = headers.get("origin")
             if scope["method"] != "POST" or origin != f"{scope['scheme']}://{host}" or headers.get(MARK) != "1":
@@ -90,13 +90,13 @@ class Guard:
         if name.lower() in self._hosts or name.lower() == "localhost":
             return True
         try:
-            ipaddress.ip_address(name.strip("[]"))  # An address is nobody's to point elsewhere.
+            ipaddress.ip_address(name.strip("[]"))  # Nobody can point an address elsewhere.
         except ValueError:
             return False
         return True
 
     def _check_entry(self, scope: Scope) -> Response | None:
-        """Lets in who has the cookie, gives it to who has the token, and turns away everybody else."""
+        """Admit requests with the cookie, set it for those with the token, and reject all others."""
         given = cookie_parser(Headers(scope=scope).get("cookie", "")).get(self._cookie, "")
         if hmac.compare_digest(given.encode(), self._key.encode()):
             return None

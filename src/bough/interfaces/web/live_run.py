@@ -1,7 +1,7 @@
-"""A run as it stands, kept up to date for everybody who looks at it.
+"""A run's current state, kept up to date for every viewer.
 
-The journal is read once, in pieces, and from then on only what is new: one reader for each run, however many pages are
-open. The engine takes no part in it.
+The journal is read once, in pieces, and from then on only for new events: one reader per run, however many pages are
+open. The engine is not involved.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from bough.views.run_view import LIVE_KINDS, RunView
 
 KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *PROPOSAL_KINDS, "PersonSaid")))
 PIECE = 2000
-"""Events that are taken in at once: about 20 ms in which nobody else is answered."""
+"""Events processed at once: about 20 ms in which no other request is answered."""
 BEAT = 0.1
 """Seconds between polls of the journal of a live run …"""
 REST = 1.0
-"""… and of one that rests."""
+"""… and of one that is not."""
 RESHAPING = (e.RunStarted, e.TaskCreated, e.Planned, e.PlanChanged)
-"""Events after which lines of the tree may have come or gone."""
+"""Events that may add or remove lines of the tree."""
 
 
 class LiveRun:
@@ -41,13 +41,13 @@ class LiveRun:
         self.charts = Charts()
         self.proposals = Proposals()
         self.seq = 0
-        """The last event that was taken in."""
+        """The last event processed."""
         self.status = "running"
         self.holder: str | None = None
         self.answered = False
-        """Somebody has answered the question that is open; the run has not taken it up yet."""
+        """The open question has an answer, which the run has not read yet."""
         self.reshaped = 0
-        """The event after which lines last came, went or moved."""
+        """The event that last added, removed or moved lines."""
         self._changed: dict[str, int] = {}
         self._rows: tuple[int, list[TaskRow]] = (-1, [])
         self._message: tuple[tuple[int, int, str], bytes] = ((-1, -1, ""), b"")
@@ -65,7 +65,7 @@ class LiveRun:
         return self._rows[1]
 
     async def catch_up(self) -> None:
-        """Take in what happened since."""
+        """Process the events since the last one."""
         async with self._lock:
             while True:
                 records = await self._journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
@@ -101,7 +101,7 @@ class LiveRun:
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
-        while path is not None and self._changed.get(path) != seq:  # What it spent counts above it too.
+        while path is not None and self._changed.get(path) != seq:  # Its spend counts above it too.
             self._changed[path] = seq
             path = parent_path(path) if path else None
 
@@ -109,7 +109,7 @@ class LiveRun:
         return [row for row in self.rows if self._changed.get(row.task.path, 0) > seq]
 
     def message(self, since: int, make: Callable[[LiveRun, int], bytes]) -> bytes:
-        """What a page that knows the event `since` is told. A hundred pages that know the same are told the same."""
+        """The message for a page that has seen the event `since`, made once for all such pages."""
         key = (since, self.seq, self.status)
         if self._message[0] != key:
             self._message = (key, make(self, since))
@@ -117,7 +117,7 @@ class LiveRun:
 
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[None]:
-        """Keep it up to date as long as anybody looks."""
+        """Keep it up to date while anyone is watching."""
         self._watchers += 1
         if self._tail is None:
             self._tail = asyncio.create_task(self._follow())
@@ -126,14 +126,13 @@ class LiveRun:
         finally:
             self._watchers -= 1
             if not self._watchers and self._tail is not None:
-                # Whoever comes while this one ends gets another.
+                # A watcher that arrives while this one ends starts another.
                 tail, self._tail = self._tail, None
                 tail.cancel()
                 await asyncio.gather(tail, return_exceptions=True)
 
     async def news(self, seq: int, known: str) -> None:
-        """Wait until there is more than the event and the status that are known, or for a while. When the journal can
-        no longer be read, that is raised."""
+        """Wait for a newer event or another status, or for a while. Raises if the journal can no longer be read."""
         try:
             async with asyncio.timeout(15), self._news:
                 await self._news.wait_for(lambda: self.seq > seq or self.status != known)
@@ -153,7 +152,7 @@ class LiveRun:
 
 
 class LiveRuns:
-    """The runs of one project that somebody has looked at."""
+    """The runs of one project that have been viewed."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal

@@ -1,4 +1,4 @@
-"""What each screen shows, as JSON: the views that the terminal has too, with its words, and nothing of its own."""
+"""What each screen shows, as JSON: the same views and words as in the terminal, and nothing more."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ from bough.views.stats import compute_stats
 
 Json = dict[str, Any]
 LONG = 3000
-"""Characters of a text in a list of events; the rest is loaded when somebody wants it."""
+"""Maximum characters of a text in a list of events; the rest is loaded on demand."""
 EVENTS = 400
-"""In one answer, at most."""
+"""Maximum in one response."""
 ROUNDS = 25
 LANES = 200
 FILES = 300
 LINES = 1500
-"""Of one file's diff."""
+"""Maximum lines of one file's diff."""
 
 
 class Raw(str):
-    """Names something and comes back to us: it stays as it is. All other text is cleaned."""
+    """An identifier that pages send back: left unchanged. All other text is cleaned."""
 
 
 def clean(value: Any) -> Any:
-    """Text as the terminal would show it: escape sequences are gone, other control characters are spelt out."""
+    """Text as the terminal shows it: escape sequences are removed, other control characters are spelled out."""
     if isinstance(value, str):
         return str(value) if isinstance(value, Raw) else escape_text(value)
     if isinstance(value, dict):
@@ -78,7 +78,7 @@ def shorten_home(root: Path) -> str:
 
 
 def build_summary(run: LiveRun) -> Json:
-    """A run in a line."""
+    """A run on one line."""
     view = run.view
     facts = run_to_dict(view, run.status, run.holder)
     goal = view.tasks.get(GOAL)  # Its grant follows the plan.
@@ -105,7 +105,7 @@ def build_summary(run: LiveRun) -> Json:
 
 
 def list_waiting(run: LiveRun) -> list[Json]:
-    """What a person is asked."""
+    """What the run asks a person."""
     tasks = [row.task for row in run.rows]
     asked: list[Json] = [
         {"kind": "question", "task": Raw(task.path), "question": task.question}
@@ -114,7 +114,7 @@ def list_waiting(run: LiveRun) -> list[Json]:
     ]
     if run.holder is not None:
         asked += [
-            {"kind": "plan", "task": Raw(each.task), "question": "Is this plan good?", "plan": _plan_to_toml(each)}
+            {"kind": "plan", "task": Raw(each.task), "question": "Run this plan?", "plan": _plan_to_toml(each)}
             for each in run.proposals.open
         ]
         asked += [{"kind": "command", "id": id, "task": GOAL, "question": line} for id, line in run.view.held.items()]
@@ -135,7 +135,7 @@ def list_waiting(run: LiveRun) -> list[Json]:
 def _plan_to_toml(proposal: Proposal) -> str:
     try:
         return proposal.text
-    except UsageError as error:  # A file cannot say everything that a plan can.
+    except UsageError as error:  # A file cannot express everything that a plan can.
         return f"# {error}\n"
 
 
@@ -148,7 +148,7 @@ def _has_changes(view: RunView) -> bool:
 
 
 def build_tree(run: LiveRun, start: int, limit: int) -> Json:
-    """A part of the tree's lines, and the order of them all with the first."""
+    """Some of the tree's lines; the first part also has the order of all of them."""
     part = run.rows[start : start + limit]
     more = start + limit if start + limit < len(run.rows) else None
     made: Json = {"seq": run.seq, "tasks": [build_line(row) for row in part], "next": more}
@@ -187,7 +187,7 @@ def build_line(row: TaskRow) -> Json:
 
 
 def build_change(run: LiveRun, since: int) -> Json:
-    """What is different from how it was at an event: for a page that knows the rest."""
+    """What has changed since an event, for a page that knows the rest."""
     made: Json = {
         "seq": run.seq,
         "run": build_summary(run),
@@ -227,7 +227,7 @@ def _lane_to_dict(lane: Json) -> Json:
 def build_task(run: LiveRun, path: str) -> Json:
     found = next((row for row in run.rows if row.task.path == path), None)
     if found is None:
-        raise NotFound(f"{run.view.name} has no task `{path}`: the run's own page lists them.")
+        raise NotFound(f"{run.view.name} has no task `{path}`: the run's page lists them.")
     verdict = found.task.verdict
     children = [build_line(row) for row in run.rows if row.task.path != path and parent_path(row.task.path) == path]
     return {
@@ -246,7 +246,7 @@ def verdict_to_dict(verdict: Verdict) -> Json:
 
 
 async def build_rounds(run: LiveRun, lives: LiveRuns, path: str, start: int | None) -> Json:
-    """Some rounds of a task's conversation, the last ones unless it is said which."""
+    """Some rounds of a task's conversation; by default the last ones."""
     lane = run.charts.lanes.get(path)
     begun = lane.rounds if lane is not None else []
     first = max(0, len(begun) - ROUNDS) if start is None else max(0, min(start, len(begun)))
@@ -265,7 +265,7 @@ async def build_events(run: LiveRun, lives: LiveRuns, path: str | None, since: i
 
 
 async def build_event(run: LiveRun, lives: LiveRuns, seq: int) -> Json:
-    """One event, whole."""
+    """One event, in full."""
     found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
         raise NotFound(f"{run.view.name} has no event {seq}.")
@@ -273,7 +273,7 @@ async def build_event(run: LiveRun, lives: LiveRuns, seq: int) -> Json:
 
 
 def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
-    """Events with their words; texts that are longer are cut (None: none is)."""
+    """Events with their words; texts longer than `long` are cut (None: never)."""
     teller = Teller()
     made = []
     for record in records:
@@ -340,7 +340,7 @@ LADDER_KINDS = ("SignalRaised", "Escalated", "StateChanged", "PlanRefused", "Per
 
 
 def build_ladder(records: Sequence[e.Record]) -> list[Json]:
-    """What was stuck, what was tried about it, and what came of that."""
+    """What was stuck, what was tried, and the result."""
     made: list[Json] = []
     last: dict[str, Json] = {}
     for record in records:
@@ -352,7 +352,7 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
                     "words": PATTERNS.get(signal.pattern, signal.pattern.replace("_", " ")),
                 }
             case e.Escalated(decision=decision, trouble=trouble):
-                _set_result(last.get(record.task), "did not help: it was stuck again", record.at, helped=False)
+                _set_result(last.get(record.task), "did not help: stuck again", record.at, helped=False)
                 made.append(
                     {
                         "seq": record.seq,
@@ -377,7 +377,7 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
             case e.StateChanged(to=State.BLOCKED | State.FAILED as to):
                 _set_result(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
             case e.PlanRefused(final=True):
-                _set_result(last.get(record.task), "did not help: no plan was good enough", record.at, helped=False)
+                _set_result(last.get(record.task), "did not help: no plan was accepted", record.at, helped=False)
             case e.PersonAnswered(text=text):
                 entry = last.get(record.task)
                 if entry is not None and "came" in entry:

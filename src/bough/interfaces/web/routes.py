@@ -32,13 +32,13 @@ STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 PAGE = 20
 LINES = 100
-"""Of a tree: more than fit on a screen, so that the first answer is soon there."""
+"""Of a tree: more than fit on a screen, few enough for a fast first response."""
 LARGEST = 2_000_000
-"""Bytes of a blob that are shown, and of a post that is read."""
+"""Maximum bytes of a blob that are shown, and of a post that are read."""
 
 
 class ServedProjects:
-    """The projects whose runs are served, by a short name each. A journal is opened when it is first looked at."""
+    """The projects whose runs are served, by short name. A journal is opened on first use."""
 
     def __init__(self, roots: list[Path]) -> None:
         self.roots = {sha256(str(root).encode()).hexdigest()[:8]: root for root in roots}
@@ -59,14 +59,14 @@ class ServedProjects:
         return self.roots[project], lives, await lives.run(request.path_params["run"])
 
     async def warm(self) -> None:
-        """Read the newest run of each project before anybody asks: a hundred thousand events take a second or two."""
+        """Read each project's newest run ahead of the first request: a hundred thousand events take a second or two."""
         for project in self.roots:
             try:
                 lives = await self.lives(project)
                 for name in (await lives.names())[:1]:
                     await lives.run(name)
             except BoughError:
-                continue  # Whoever looks at it is told.
+                continue  # The page that opens it shows the error.
 
     async def close(self) -> None:
         await self._open.aclose()
@@ -103,7 +103,7 @@ async def get_runs(request: Request) -> Response:
     for project, root in house.roots.items():
         try:
             found.append(await pages.build_runs(project, root, await house.lives(project), start, limit))
-        except BoughError as error:  # One journal that is gone or damaged does not hide the others.
+        except BoughError as error:  # A missing or damaged journal does not hide the others.
             found.append(
                 {"project": project, "root": pages.shorten_home(root), "total": 0, "runs": [], "error": str(error)}
             )
@@ -200,8 +200,8 @@ async def get_stats(request: Request) -> Response:
 
 
 async def get_live(request: Request) -> Response:
-    """What changes, as it happens. The number of each message is the journal's own: a page that comes back says which
-    one it saw last and hears of everything since, once."""
+    """Changes, as they happen. Each message has the journal's sequence number: a page that reconnects says which one it
+    saw last and receives everything since, once."""
     _, _, found = await request.app.state.house.run(request)
     given = request.headers.get("last-event-id") or request.query_params.get("since") or str(found.seq)
     since = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
@@ -264,7 +264,7 @@ async def _handle_refusal(request: Request, error: Exception) -> Response:
 
 async def _handle_not_found(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return make_response({"error": f"There is nothing at {request.url.path}."}, status)
+    return make_response({"error": f"Nothing found at {request.url.path}."}, status)
 
 
 def make_app(roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = ()) -> Starlette:

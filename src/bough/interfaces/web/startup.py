@@ -1,4 +1,4 @@
-"""Starting the dashboard's server: where it listens, and under which key."""
+"""Starting the dashboard's server: where it listens, and with which token."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KEPT = "serve.json"
 
 
 class SavedServer(msgspec.Struct):
-    """So that pages that are open find the server again when it is restarted."""
+    """Lets open pages find the server again after a restart."""
 
     port: int = 0
     token: str = ""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a server listens, for which projects, and under which key."""
+    """Where a server listens, for which projects, and with which token."""
 
     roots: list[Path]
     host: str
@@ -60,13 +60,13 @@ def find_address(folder: Path, *, everything: bool, host: str, port: int | None,
 
 
 def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
-    """Until Ctrl-C, or until another process has ended."""
+    """Serve until Ctrl-C, or until another process ends."""
     if as_json:
         print_json_line({"url": address.url, "port": address.port})
         sys.stdout.flush()
     else:
         click.echo(
-            f"bough shows {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C ends it; runs go on."
+            f"Serving {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue."
         )
     if browse:
         click.launch(address.url)
@@ -96,11 +96,11 @@ def _describe_projects(roots: list[Path]) -> str:
 
 
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
-    """On that port; where it is taken and nobody asked for it by number, on any."""
+    """On that port; if it is taken and was not requested explicitly, on any."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError:
-        raise UsageError(f"There is no address `{host}` on this machine: give --host one that it has.") from None
+        raise UsageError(f"This machine has no address `{host}`: pass another with --host.") from None
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -110,7 +110,7 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
         if port and not fixed:
             return _listen(host, 0, fixed=True)
         raise UsageError(
-            f"Port {port} of {host} cannot be used ({error.strerror}): give another one with --port."
+            f"Port {port} on {host} is unavailable ({error.strerror}): pass another with --port."
         ) from None
     listening.listen(128)
     return listening
@@ -124,7 +124,7 @@ def _load_saved(file: Path) -> SavedServer:
 
 
 def _save(file: Path, kept: SavedServer) -> None:
-    """For nobody else's eyes."""
+    """Readable only by its owner."""
     new = file.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(msgspec.json.encode(kept))

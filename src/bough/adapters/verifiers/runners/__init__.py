@@ -1,8 +1,7 @@
-"""The test runners that bough knows, one file each, and what is asked of them by name.
+"""The test runners that bough knows, one file each, and functions that take one by name.
 
-The name of a runner is what `Check.runner` holds. Empty stands for a command that shows none (`make test`, `./run`):
-then pytest is told to report all the same, since its environment reaches it there, and the closing lines of any runner
-count.
+The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
+pytest is still told to report, since its environment reaches it there, and the closing lines of any runner count.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ RUNNERS: tuple[Runner, ...] = (
         Tap(),
     ),
 )
-"""In the order in which they are looked for in a project: the first that fits is its own."""
+"""In the order in which they are looked for in a project: the first that matches is its own."""
 _BY_NAME = {runner.name: runner for runner in RUNNERS}
 _UNKNOWN = _BY_NAME["pytest"]
 _LONGEST_COMMAND = 60_000
@@ -84,8 +83,8 @@ def find_runner(runner: str) -> Runner | None:
 def recognise(command: str) -> str:
     """The runner that a command line visibly runs; empty: none.
 
-    Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` cannot be
-    seen here; `projects.runner_behind`, which reads package.json, can.
+    Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` is not visible
+    here; `projects.runner_behind`, which reads package.json, finds it.
     """
     for part in reversed(split_commands(command)):
         if found := next(
@@ -98,15 +97,15 @@ def recognise(command: str) -> str:
 def instrument(command: str, runner: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """The command and its environment, so that the runner reports to `report` where it can.
 
-    `env` is what the command would get; what the person set in it stays. The folder of `report` must be one that the
-    command may write to, and `report` must not exist yet.
+    `env` is what the command would get; what the person set in it stays. The command must be able to write to the
+    folder of `report`, and `report` must not exist yet.
     """
     return _BY_NAME.get(runner, _UNKNOWN).instrument(command, report, env)
 
 
 def has_refused(output: str, exit_status: int | None) -> bool:
-    """Whether a runner stumbled over what `instrument` added (a version too old for it) and ran nothing: then the
-    command is to be run again as it was written."""
+    """Whether a runner failed on what `instrument` added (it is too old for it) and ran nothing: then run the command
+    again as it was written."""
     if exit_status in (0, None):
         return False
     return any(re.search(runner.refusal, output) for runner in RUNNERS if runner.refusal)
@@ -115,8 +114,8 @@ def has_refused(output: str, exit_status: int | None) -> bool:
 def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     """The command that runs only these tests (or a few more of the same name); None when that cannot be said.
 
-    A test that cannot be named to the runner is left out: who is not in the new report was not run again. The runner is
-    not told to report yet: give the result to `instrument`.
+    A test that cannot be named to the runner is left out: one missing from the new report was not rerun. The runner is
+    not told to report yet: pass the result to `instrument`.
     """
     known = _BY_NAME.get(runner)
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
@@ -142,18 +141,18 @@ def read_cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case,
 
 
 def make_readable(output: str, runner: str) -> str:
-    """What people and models are shown of an output."""
+    """What people and models see of an output."""
     return _BY_NAME[runner].readable(output) if runner in _BY_NAME else output
 
 
 def is_cut_short(output: str) -> bool:
-    """Whether a runner says that it stopped before all its tests had run: then what failed is not all that fails."""
+    """Whether a runner says that it stopped before running all its tests: then there may be more failures."""
     told = strip_ansi(output[-_LONGEST_TAIL:])
     return any(re.search(rf"^(?:{each.stopped})$", told, re.MULTILINE) for each in RUNNERS if each.stopped)
 
 
 def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
-    """The progress after one more line; the same one when the line says nothing of it."""
+    """The progress after one more line; unchanged when the line does not affect it."""
     line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
     for each in (_BY_NAME[runner],) if runner in _BY_NAME else RUNNERS:
         if (after := each.count(so_far, line)) != so_far:

@@ -1,10 +1,10 @@
-"""What bough has to know of a test runner, and nothing else. A new one is a file with a subclass, and a row in
-`runners/__init__.py`; the conformance suite then asks it everything.
+"""What bough has to know about a test runner, and nothing else. A new one is a file with a subclass, and a row in
+`runners/__init__.py`; the conformance suite then tests it all.
 
-Nothing here changes which tests a command selects. What is added makes the runner write a report, name its tests, or go
-on after the first failure: the failing set must be whole, or a failure that was there before would hide every later
-one. The report is written by a process that also runs the agent's code, so it is a witness and no judge: it is held
-against the runner's closing line, and the exit status counts besides.
+Nothing here changes which tests a command selects. What is added makes the runner write a report, name its tests, or
+continue after the first failure: the failing set must be complete, or an old failure would hide every later one. The
+report is written by a process that also runs the agent's code, so it is a witness and not a judge: it is compared with
+the runner's closing line, and the exit status counts too.
 
 Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and all of them
 would take longer to compile than the rest of bough to start.
@@ -27,7 +27,7 @@ from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
 
 NEAR_END = 60
-"""How many lines from the end a closing line may stand: below it come hints, coverage tables, and make's own errors."""
+"""How many lines from the end a closing line may be: below it come hints, coverage tables, and make's own errors."""
 MOST_LINES = 60
 """Lines of one test's output that are kept: the last ones."""
 
@@ -40,7 +40,7 @@ class ClosingLine(NamedTuple):
     failed: int
     skipped: int = 0
     doubtful: int = 0
-    """How many of those that passed may be no tests at all."""
+    """How many of those that passed may not be tests at all."""
 
 
 class Progress(Struct, frozen=True):
@@ -51,9 +51,9 @@ class Progress(Struct, frozen=True):
     failed: int = 0
     total: int = 0
     over: bool = False
-    """The runner is at its summary, which names failures once more."""
+    """The runner is at its summary, which names failures again."""
     groups: tuple[str, ...] = ()
-    """Groups of node's that are open: what is told at their end is no test of its own."""
+    """Open groups of node's: what is reported at their end is not a test."""
 
     def __str__(self) -> str:
         tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
@@ -67,53 +67,53 @@ class ProjectCommand(NamedTuple):
     command: str
     why: str
     kind: str
-    """What names it among others: `package.json`."""
+    """Its name among others: `package.json`."""
     alone: bool = False
     """Nothing else here could run the tests: it comes before all others."""
 
 
 class CommandPosition(NamedTuple):
-    """Where a runner stands in a command line."""
+    """Where a runner is in a command line."""
 
     part: Part
     head: int
-    """The last word of its name: its own arguments begin behind it."""
+    """The last word of its name: its own arguments follow it."""
 
 
 class Runner:
-    """One test runner. Every method may be left as it is: then bough knows less, and says so."""
+    """One test runner. Every method is optional: then bough knows less, and says so."""
 
     name: ClassVar[str]
     settings: ClassVar[str] = ""
-    """Files that say how its tests are run and nothing else, as a pattern of their names."""
+    """Files that only configure its test runs, as a pattern of their names."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """The tables that do in files that hold more than that: `tool.pytest` of pyproject.toml, with all below it."""
+    """The tables that do in files with other content: `tool.pytest` of pyproject.toml, with everything below it."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Of the test files that it can run one by one."""
     manifests: ClassVar[tuple[str, ...]] = ()
-    """Files of the folder from which it is run."""
+    """Files of the folder from which it runs."""
     by_arguments: ClassVar[bool] = False
-    """It is told to report by arguments at the end of its command, also through one script of package.json."""
+    """It reports by arguments at the end of its command, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
-    """It is told to report by variables, also through any number of scripts."""
+    """It reports by variables, even through any number of scripts."""
     refusal: ClassVar[str] = ""
-    """What a version says that is too old for what `instrument` adds, as a pattern."""
+    """The error of a version that is too old for what `instrument` adds, as a pattern."""
     stopped: ClassVar[str] = ""
-    """A line by which it says that it stopped before all its tests had run, as a pattern."""
+    """A line that says it stopped before running all its tests, as a pattern."""
     closes: ClassVar[str] = ""
-    """Its closing line, in the exact shape that it prints it, as a pattern with the counts as groups: `passed`,
-    `failed`, `skipped` and `total`, also with a 2 behind."""
+    """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
+    and `total`, also with a 2 appended."""
     in_parts: ClassVar[bool] = False
     """It prints one for each part: together they are the run."""
     near_end: ClassVar[int] = NEAR_END
     steps: ClassVar[tuple[str, ...]] = ()
-    """Lines that tell of one test each, as patterns whose first group is the outcome."""
+    """Lines that report one test each, as patterns whose first group is the outcome."""
     bad: ClassVar[frozenset[str]] = frozenset()
     """The outcomes in `steps` that are failures."""
     total: ClassVar[str] = ""
     """The line that says how many tests there will be, as a pattern."""
     summary: ClassVar[str] = ""
-    """The line with which its summary begins, as a pattern."""
+    """The line that starts its summary, as a pattern."""
 
     # Command lines
 
@@ -122,7 +122,7 @@ class Runner:
         return None
 
     def place(self, command: str) -> CommandPosition | None:
-        """Where it stands in a command line, the last time."""
+        """Its last position in a command line."""
         for part in reversed(split_commands(command)):
             for at in find_programs(part):
                 if (head := self.recognise(part, at)) is not None:
@@ -134,15 +134,15 @@ class Runner:
         return command, dict(env)
 
     def can_name(self, id: str) -> bool:
-        """Whether it can be asked for this test: not for a file that did not load, or a package that did not build."""
+        """Whether this test can be requested by name: not a file that did not load, or a package that did not build."""
         return "::" in id
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        """The command that runs only these tests, or a few more of the same name; None when it cannot be told."""
+        """The command that runs only these tests, or a few more of the same name; None when that is not possible."""
         return None
 
     def append(self, command: str, arguments: str) -> str | None:
-        """The command with more arguments for this runner, also through a script of package.json."""
+        """The command with more arguments for this runner, even through a script of package.json."""
         if found := self.place(command):
             return insert_arguments(command, found.part[-1].end, arguments)
         behind = find_scripts(command)
@@ -153,20 +153,20 @@ class Runner:
         return insert_arguments(command, script.part[-1].end, f"{dashes}{arguments}")
 
     def put_in(self, command: str, flag: str) -> str:
-        """The command with a flag right behind the runner's name, unless it has it already."""
+        """The command with a flag right after the runner's name, unless it already has it."""
         found = self.place(command)
         if found is None or any(word.text == flag for word in found.part):
             return command
         return insert_arguments(command, found.part[found.head].end, flag)
 
-    # What a run said. Everything was written by programs that run the agent's code, so no reader raises.
+    # What a run reported. Everything was written by programs that run the agent's code, so no reader raises.
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """The tests in the report that `instrument` asked for; None when it is none."""
+        """The tests in the report that `instrument` asked for; None when it is not one."""
         return read_junit(report, root)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """What its closing lines say; None when they are not there. A word like OK found anywhere is none."""
+        """What its closing lines say; None when there are none. A word like OK found anywhere does not count."""
         if not self.closes:
             return None
         where = enumerate(lines) if self.in_parts else find_last_lines(lines, self.near_end)
@@ -178,11 +178,11 @@ class Runner:
         return ()
 
     def readable(self, output: str) -> str:
-        """What people and models are shown of its output."""
+        """What people and models see of its output."""
         return output
 
     def count(self, so_far: Progress, line: str) -> Progress:
-        """The progress after one more line of its output; the same one when the line says nothing of it."""
+        """The progress after one more line of its output; unchanged when the line does not affect it."""
         if so_far.over:
             return so_far
         if self.summary and re.fullmatch(self.summary, line):
@@ -197,7 +197,7 @@ class Runner:
     # Projects
 
     def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        """The command that runs all tests of the project in this folder; None when it is not one of this runner's."""
+        """The command that runs all tests of the project in this folder; None when it does not use this runner."""
         return None
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
@@ -205,7 +205,7 @@ class Runner:
         return None
 
     def home(self, path: str, look: ProjectFiles) -> str:
-        """The folder from which a test file is run."""
+        """The folder from which a test file runs."""
         return look.home(path, *self.manifests)
 
 
@@ -213,7 +213,7 @@ class Runner:
 
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
-    """The last lines that say anything, with their numbers, the last first."""
+    """The last non-empty lines, with their numbers, the last first."""
     found: list[tuple[int, str]] = []
     for at in range(len(lines) - 1, -1, -1):
         if lines[at].strip():
@@ -232,7 +232,8 @@ def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
-    """Several closing lines near the end cannot all be the runner's word on the same tests: the worst count stands."""
+    """Several closing lines near the end cannot all be the runner's report on the same tests: the worst count
+    counts."""
     if not found:
         return None
     return ClosingLine(
@@ -252,7 +253,7 @@ def sum_up(found: Sequence[ClosingLine]) -> ClosingLine | None:
 
 
 def sum_numbers(text: str, *words: str) -> int:
-    """The sum of the numbers that stand before these words."""
+    """The sum of the numbers before these words."""
     return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
 
 

@@ -70,7 +70,7 @@ class Cargo(Runner):
         if found is None:
             return None
         names = sorted({strip_file(one) for one in ids})
-        # A documentation test's name ends with its line number, which its id leaves out: then the names are beginnings.
+        # A documentation test's name ends with its line number, which its id leaves out: then the names are prefixes.
         exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
         dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
         return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
@@ -99,9 +99,9 @@ class Cargo(Runner):
             elif (test := re.fullmatch(_TEST, line)) is not None:
                 found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
             elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
-                seen.add((test[2], test[3]))  # Failures are named once more in the summary.
+                seen.add((test[2], test[3]))  # The summary names failures again.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
-        # Documentation tests of one item differ by their line alone and come in any order: in that of the file, then.
+        # Documentation tests of one item differ only by their line and come in any order: use that of the file.
         found.sort(
             key=lambda each: (each[0].endswith(":doc"), _parse_line_number(each[1]) if each[0].endswith(":doc") else 0)
         )
@@ -114,7 +114,7 @@ class Cargo(Runner):
         return cases
 
     def count(self, so_far: Progress, line: str) -> Progress:
-        # It says how many there are, and then what failed, again for each of its programs.
+        # It reports the number of tests, and then the failures, for each of its programs.
         return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
     def project(self, look: ProjectFiles) -> ProjectCommand | None:

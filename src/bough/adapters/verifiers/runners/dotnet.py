@@ -44,7 +44,7 @@ class Dotnet(Runner):
         return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
     def _add_arguments(self, command: str, arguments: str) -> str | None:
-        """With more arguments, before the `--` behind which settings follow."""
+        """With more arguments, before the `--` that precedes settings."""
         found = self.place(command)
         if found is None:
             return None
@@ -71,7 +71,7 @@ class Dotnet(Runner):
             if test := re.fullmatch(_TEST, line):
                 found.append((test[2], _OUTCOMES[test[1]], []))
             elif re.match(r"Total tests: |Test Run |\[xUnit\.net ", line):
-                found.append(("", "passed", []))  # What follows is nobody's.
+                found.append(("", "passed", []))  # What follows belongs to no test.
             elif found and len(found[-1][2]) < MOST_LINES:
                 found[-1][2].append(line)
         return [
@@ -86,7 +86,7 @@ class Dotnet(Runner):
 
 
 def _extract_message(said: Sequence[str]) -> str:
-    """What stands between `Error Message:` and `Stack Trace:`."""
+    """The text between `Error Message:` and `Stack Trace:`."""
     text = "\n".join(said)
     match = re.search(r"^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", text, re.MULTILINE | re.DOTALL)
     return match[1].strip() if match else ""

@@ -47,7 +47,7 @@ class Go(Runner):
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
         if events := _parse_events(lines):
-            # The last word of a package is its own event; without one the run was cut off.
+            # The last event of a package is its own; without one the run was cut off.
             ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
             told = count_cases("closing line", tuple(_read_events(events, "")))
             return ClosingLine(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
@@ -92,7 +92,7 @@ class _GoTestEvent(msgspec.Struct):
 
 
 def _parse_events(lines: Sequence[str]) -> list[_GoTestEvent]:
-    """The events of `go test -json` among the lines of an output; what is no event is left out."""
+    """The events of `go test -json` among the lines of an output; other lines are left out."""
     decoder = msgspec.json.Decoder(_GoTestEvent)
     events = []
     for line in lines:
@@ -120,7 +120,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
     cases = []
     for (package, test), (outcome, seconds) in outcomes.items():
         if not test and package in failing:
-            continue  # The package failed because of a test that is told by itself.
+            continue  # The package failed because of a test that is reported itself.
         said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"

@@ -1,4 +1,4 @@
-"""What JavaScript's test runners have in common: package.json, package managers, and how test files are called."""
+"""What JavaScript's test runners have in common: package.json, package managers, and names of test files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
 
 
 class JavaScript(Runner):
-    """One that is chosen by being among a package's dependencies."""
+    """Chosen when it is among a package's dependencies."""
 
     suffixes = SUFFIXES
 
@@ -103,7 +103,7 @@ def make_run_command(look: ProjectFiles) -> str:
 
 
 def find_test_tool(look: ProjectFiles) -> str:
-    """The test tool among a package's dependencies, first the one that its test script names; empty: none."""
+    """The test tool among a package's dependencies, preferably the one that its test script names; empty: none."""
     known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
     tools = [name for name in ("vitest", "jest", "mocha") if name in known]
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")

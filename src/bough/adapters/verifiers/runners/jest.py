@@ -58,7 +58,7 @@ class Jest(JavaScript):
         for file in read.testResults[:MOST_CASES]:
             where = str(PurePosixPath(file.name.replace("\\", "/")))
             if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
-                # The file itself could not be run: jest then lists no test of it.
+                # The file itself could not run: jest then lists no test of it.
                 cases.append(make_case(where, "error", file.message.strip().split("\n")[0], file.message, root=root))
             for test in file.assertionResults:
                 trace = "\n".join(test.failureMessages)[:MOST_TEXT]

@@ -33,8 +33,8 @@ class Make(Runner):
 
 
 def find_targets(look: ProjectFiles) -> tuple[str, frozenset[str]]:
-    """The Makefile that make would read here, and the targets that it really has: rules, also those of files that it
-    includes, and neither words in comments or recipes nor names in .PHONY. Empty when there is none."""
+    """The Makefile that make would read here, and its actual targets: rules, including those of included files, and
+    neither words in comments or recipes nor names in .PHONY. Empty when there is none."""
     name = next((name for name in NAMES if name in look.files), "")
     return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 
@@ -58,18 +58,18 @@ def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
 
 def _parse_targets(line: str) -> Iterator[str]:
     rule = re.match(_RULE, line)
-    # `test: FLAGS = -x` gives a target a variable; it does not make the target.
+    # `test: FLAGS = -x` gives a target a variable; it does not define the target.
     if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
         return
     if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
-        return  # The colon stands inside of a call.
+        return  # The colon is inside a call.
     for name in rule["targets"].split():
         if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
             yield name
 
 
 def _join_lines(text: str) -> Iterator[str]:
-    """Lines joined where a backslash says so, without comments."""
+    """Lines joined at backslashes, without comments."""
     held = ""
     for line in text.splitlines():
         whole = held + line

@@ -25,7 +25,7 @@ class Mocha(JavaScript):
     by_arguments = True
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        # Of several reporters the last one counts. Versions before 9.2 print to standard output all the same.
+        # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
         options = f"--no-bail --reporter json --reporter-option {quote(f'output={report}')}"
         return self.append(command, options) or command, dict(env)
 
@@ -39,7 +39,7 @@ class Mocha(JavaScript):
         pending = {test.key for test in read.pending}
         failed = {test.key for test in read.failures}
         cases = []
-        # A hook that failed is no test, and stands among the failures alone.
+        # A failed hook is not a test, and appears only among the failures.
         for test in [*read.tests, *(each for each in read.failures if each.title.startswith('"'))][:MOST_CASES]:
             outcome: CaseOutcome = "skipped" if test.key in pending else "failed" if test.key in failed else "passed"
             group = test.fullTitle.removesuffix(test.title).strip()
@@ -49,7 +49,7 @@ class Mocha(JavaScript):
         return deduplicate(cases)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Its failures follow the counts, so the counts are looked for in the whole output; `passing` begins them."""
+        """Its failures follow the counts, so the whole output is searched for the counts; `passing` begins them."""
         starts = [
             at for at, line in enumerate(lines) if (m := re.fullmatch(_COUNTS, line.rstrip())) and m[2] == "passing"
         ]

@@ -1,8 +1,8 @@
-"""node's own test runner, which is given a reporter that writes JUnit XML with each test's file and groups.
+"""node's own test runner, with a reporter that writes JUnit XML with each test's file and groups.
 
-The reporter that comes with node 20 names neither the file of a test nor marks what is no test at all: a file without a
-single test is reported as a test that passed. So bough brings its own, as a `data:` address: no file has to be
-readable from inside the sandbox, and nothing in the workspace can stand in for it.
+The reporter that comes with node 20 neither names a test's file nor marks what is not a test at all: a file without a
+single test is reported as a passing test. So bough brings its own, as a `data:` address: no file has to be readable
+from inside the sandbox, and nothing in the workspace can replace it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NodeTestRunner(JavaScript):
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         if "--test-reporter" in command:
             return command, dict(env)
-        # Each reporter needs a destination of its own once there is more than one.
+        # Each reporter needs its own destination once there is more than one.
         path = '"' + re.sub(r'(["\\])', r"\\\1", f"--test-reporter-destination={report}") + '"'
         options = f"--test-reporter={_REPORTER} {path} --test-reporter=spec --test-reporter-destination=stdout"
         return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
@@ -52,7 +52,7 @@ class NodeTestRunner(JavaScript):
         found = self.place(command)
         if found is None:
             return None
-        # A name is matched alone by node 20, and behind its groups' names by later ones.
+        # node 20 matches the name alone, later versions match it after its groups' names.
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
         return insert_arguments(command, found.part[found.head].end, " ".join(patterns))
@@ -69,7 +69,7 @@ class NodeTestRunner(JavaScript):
         whole = [(at, block) for at, block in blocks if {"tests", "pass"} <= block.keys()]
         if not whole:
             return None
-        # A file without tests is reported as a test that passed, under its own name.
+        # A file without tests is reported as a passing test, under its own name.
         files = sum(1 for line in lines if re.fullmatch(_FILE, line))
         at, block = whole[-1]
         failed = block.get("fail", 0) + block.get("cancelled", 0)
@@ -150,4 +150,4 @@ export default async function* report(source) {
 """
 
 _REPORTER = "data:text/javascript," + url_quoted(_SOURCE.strip(), safe="")
-"""A value of `--test-reporter` that holds no space, quote or backslash, so that it can stand in NODE_OPTIONS."""
+"""A value of `--test-reporter` without spaces, quotes or backslashes, so that it can appear in NODE_OPTIONS."""

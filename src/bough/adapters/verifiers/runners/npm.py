@@ -20,7 +20,7 @@ class Npm(Runner):
             return None
         by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
-        # Without CI set, its test script waits for changes and for keys.
+        # Without CI set, its test script waits for changes and key presses.
         waits = "react-scripts test" in script
         return ProjectCommand(
             f"env CI=true {command}" if waits else command, "scripts.test in package.json", "package.json"

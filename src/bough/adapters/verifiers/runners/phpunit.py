@@ -1,4 +1,4 @@
-"""PHPUnit: writes JUnit XML beside its usual output."""
+"""PHPUnit: writes JUnit XML in addition to its usual output."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PhpUnit(Runner):
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        """Its elements have no message: the text begins with the test's name, and then says it."""
+        """Its elements have no message: the text begins with the test's name, followed by the message."""
         cases = super().read(report, root)
         if cases is None:
             return None

@@ -87,7 +87,7 @@ class Pytest(Runner):
             return None
         words = found.part[found.head + 1 :]
         chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
-        # From right to left, so that the places of the words further left stay right.
+        # From right to left, so that the positions of the words further left stay valid.
         line = insert_arguments(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
         for word in reversed(chosen):
             line = line[: word.start].rstrip(" ") + line[word.end :]
@@ -152,9 +152,9 @@ def find_pytest_sign(look: ProjectFiles) -> str:
 def _make_options(report: Path, command: str) -> str:
     # xunit1 is the family that names each test's file.
     options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
-    if "no:cacheprovider" in command:  # Then the next would be an unknown setting.
+    if "no:cacheprovider" in command:  # Then the next option would be unknown.
         return options
-    # pytest's cache stays out of the workspace, and is a new one each time: a configured `--lf` leaves no test out.
+    # pytest's cache stays out of the workspace, and is new each time: a configured `--lf` leaves no test out.
     cache = report.with_name(f"{report.name}.cache-{token_hex(4)}")
     return f"{options} -o {quote(f'cache_dir={cache}')}"
 
@@ -163,7 +163,7 @@ def _selects(word: str, before: str) -> bool:
     """Whether a word of a command is a path or test id, and not an option or its value."""
     if word.startswith("-") or before in _VALUED:
         return False
-    # The value of an option that a plugin brought looks like anything but a path.
+    # The value of a plugin's option looks like anything but a path.
     return not before.startswith("--") or "=" in before or "/" in word or ".py" in word
 
 
@@ -174,12 +174,12 @@ def _make_id(file: str, group: str, name: str) -> str:
     if not (file.endswith(".py") or (not file and _is_dotted(group or name))):
         return make_plain_id(file, group, name)
     dotted = file.removesuffix(".py").replace("/", ".")
-    if not group:  # A file that could not be collected: its name stands where the test's would.
+    if not group:  # A file that could not be collected: its name is in the test's place.
         return file or name.replace(".", "/") + ".py"
     if file and (group == dotted or group.startswith(f"{dotted}.")):
         classes = group[len(dotted) + 1 :].split(".")
     else:
-        # No file, or that of a base class in another module, from where the test was inherited.
+        # No file, or that of a base class in another module, from which the test was inherited.
         segments = group.split(".")
         end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]

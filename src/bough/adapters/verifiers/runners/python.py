@@ -1,4 +1,4 @@
-"""What Python's test runners have in common: how they are started, and which files are tests."""
+"""What Python's test runners have in common: how they start, and which files are tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
 def find_module_word(part: Part, at: int, name: str) -> int | None:
-    """The word that names this module, where the word at `at` is a Python that runs it: `python -m pytest`, also
+    """The word that names this module, where the word at `at` is a Python that runs it: `python -m pytest`, even
     through `coverage run -m …`."""
     if not re.fullmatch(_PYTHON, get_program_name(part, at)):
         return None
@@ -33,7 +33,7 @@ def find_module_word(part: Part, at: int, name: str) -> int | None:
 
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
-    """The files that hold Python tests by their name, but for those of projects nested in this one."""
+    """The files that are Python tests by their name, except those of projects nested in this one."""
     wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_read_file_patterns(look)]))
     nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
     named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))

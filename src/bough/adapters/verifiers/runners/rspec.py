@@ -1,4 +1,4 @@
-"""RSpec: writes its own JSON to a file beside its usual output."""
+"""RSpec: writes its own JSON to a file in addition to its usual output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runners of which bough reads no more than how they end, and which it only knows how to start."""
+"""Runners of which bough reads only the closing lines, or which it only knows how to start."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class CTest(Runner):
     closes = (
         r"\d{1,3}% tests passed, (?P<failed>\d{1,9}) tests? failed out of (?P<total>\d{1,9})|No tests were found!!!"
     )
-    near_end = 400  # The list of those that failed follows.
+    near_end = 400  # The list of failed tests follows.
 
 
 class Prove(Runner):
@@ -136,7 +136,7 @@ class Prove(Runner):
 
 
 class Tap(Runner):
-    """Any TAP stream whose plan is kept (bats, tape, node-tap …), and scripts that are tests by themselves."""
+    """Any TAP stream that keeps its plan (bats, tape, node-tap …), and scripts that are tests themselves."""
 
     name = "tap"
     suffixes = (".sh", ".bats")

@@ -1,4 +1,4 @@
-"""tox and nox: they make environments and run the project's test runner in them."""
+"""tox and nox: they create environments and run the project's test runner in them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        """With its environment alone, since the project that is installed there was built from another state of the
-        sources. To build it again needs a network; where the checkout's own come first by themselves, it is left out.
+        """Only with its environment, since the project installed there was built from another state of the sources.
+        Building it again needs a network; where the checkout's own sources come first anyway, it is skipped.
         """
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
@@ -62,22 +62,22 @@ class Nox(Runner):
 
 
 def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
-    """The first of these that has an environment on the disk; empty: none."""
+    """The first of these that has an environment on disk; empty: none."""
     return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
 
 
 def _comes_first(look: ProjectFiles) -> bool:
-    """Whether the project's packages are where PYTHONPATH names them before any installed ones."""
+    """Whether PYTHONPATH finds the project's packages before any installed ones."""
     return any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
 
 
 def _name_folder(name: str) -> str:
-    """Where nox keeps a session's environment; tox's names have nothing to replace but the dot of `3.11`."""
+    """Where nox keeps a session's environment; in tox's names only the dot of `3.11` is replaced."""
     return name.replace(".", "-") if "-" in name else name
 
 
 def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
-    """The environment, so that tox hands a variable on to the runner: it hands on only those that it is told to."""
+    """The environment, so that tox passes a variable on to the runner: it passes only those that it is told to."""
     made = dict(env)
     runs_tox = any(get_program_name(part, at) == "tox" for part in split_commands(command) for at in range(len(part)))
     if runs_tox and "TOX_OVERRIDE" not in env:

@@ -1,4 +1,4 @@
-"""unittest, the one that comes with Python: it names its tests on standard output when it is told to be verbose."""
+"""unittest, which comes with Python: it names its tests on standard output when it is told to be verbose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
 
 _MOST_READ = 300
-"""Files that are looked into to learn what a project's tests are written with."""
+"""Files that are read to learn which framework a project's tests use."""
 _RAN = r"Ran (\d{1,9}) tests? in [\d.]+s"
 _END = r"(OK|FAILED|NO TESTS RAN)(?: \(((?:[a-z ]+=\d{1,9}(?:, )?)+)\))?"
 _TEST = r"(\w[\w.]*) \(([\w.<>]+)\)(.*)"
@@ -75,7 +75,7 @@ class Unittest(Runner):
         return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """The lines of -v tell which tests there were, the blocks below them which went wrong, and how."""
+        """The lines of -v show which tests there were, the blocks below them which failed, and how."""
         outcomes: dict[str, CaseOutcome] = {}
         current = ""
         blocks = next((at for at, line in enumerate(lines) if line == "=" * 70), len(lines))
@@ -101,7 +101,7 @@ class Unittest(Runner):
         tests = list_python_tests(look)
         command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
         return (
-            ProjectCommand(command, "the tests are unittest's, and nothing names pytest", "Python") if command else None
+            ProjectCommand(command, "the tests use unittest, and nothing names pytest", "Python") if command else None
         )
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
@@ -110,7 +110,7 @@ class Unittest(Runner):
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
-    """Whether these tests are unittest's, and nothing shows that the project uses pytest."""
+    """Whether these tests use unittest, and nothing shows that the project uses pytest."""
     if find_pytest_sign(look):
         return False
     texts = [look.text(test) for test in tests]
@@ -120,7 +120,7 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """unittest finds tests only in packages below where it starts, and only by one pattern."""
+    """unittest finds tests only in packages below its starting folder, and only by one pattern."""
     named = {"test*.py" if PurePosixPath(path).name.startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -152,7 +152,7 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
             # The rule under a block's title belongs to it; one before `Ran 3 tests` ends the last block.
             current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
         elif block and at and lines[at - 1] == "=" * 70:
-            # Several sub-tests of one test may have failed; the first is told.
+            # Several sub-tests of one test may have failed; the first is reported.
             name = _make_id(block[2], block[3])
             current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
             current = current if not current else []
@@ -162,7 +162,7 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
 
 
 def _find_last_error(trace: Sequence[str]) -> str:
-    """`ValueError: x`: the last line that begins at the margin and names an error."""
+    """`ValueError: x`: the last unindented line that names an error."""
     named = [
         line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
     ]
@@ -170,7 +170,7 @@ def _find_last_error(trace: Sequence[str]) -> str:
 
 
 def _make_id(name: str, dotted: str) -> str:
-    """`tests.test_a.TestX.test_y`; Python before 3.11 writes the class alone behind the name."""
+    """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
     dotted = dotted.removeprefix("unittest.loader._FailedTest").removeprefix(".")
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
         return dotted

@@ -1,4 +1,4 @@
-"""vitest: writes JUnit XML beside its usual output."""
+"""vitest: writes JUnit XML in addition to its usual output."""
 
 from __future__ import annotations
 
