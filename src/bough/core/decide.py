@@ -27,10 +27,13 @@ COMPACTION = "compaction"
 def decide(task: Task, now: float) -> c.Command:
     if task.state is State.PENDING:
         return c.OpenWorkspace()
+    # Before everything else: an effect that was begun and not finished (a kill) is first looked at, or it would be done
+    # twice.
     if task.round.started:
         return c.Recover(task.round.started)
     if task.outcome.commanding is not None:
         return c.RecoverCommand()
+    # A rung that was decided on is recorded before it is climbed. After a kill it is climbed, not decided again.
     if task.ladder.rung is not None:
         return _climb(task, task.ladder.rung)
     if task.ladder.trouble is not None:
@@ -82,6 +85,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         return c.Rest("budget", f"the budget of {limit} is spent")
     if _has_unheard_message(task) and not again:
         return c.Relay()
+    # Not in the last round: there is nothing left to try, only to hand over.
     if not limit and not again and (signal := task.progress.signal or _check_soft_limit(task)):
         trouble = _build_trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
@@ -97,6 +101,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
             return c.Rest("unavailable", task.attempt.exceeded)
     if task.round.faulty:
         return c.Say(task.round.faulty)
+    # One round is kept for it because unsaid knowledge is lost: the next agent would begin from nothing.
     if limit and not task.round.handing_over and not task.outside:  # An agent with its own tools is simply cut off.
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.models.retry_at - now, task.models.retry_wait)), last=limit is not None)
@@ -263,6 +268,8 @@ def _repair(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
         return _handle_failing_probe(task)
+    # Repairs are compared with the best so far, not with the last: two bad ones in a row must not become the new
+    # measure.
     if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":

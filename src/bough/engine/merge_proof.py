@@ -32,6 +32,7 @@ async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
     before: dict[str, str] = {}
     for side in (task.origin.merge.ours, task.origin.merge.theirs) if marked else ():
         before |= await ports.workspaces.texts(side, list(marked))
+    # Counted, because a file may have kept its own markers and some of ours beside them.
     # A text about merging has some of its own.
     own = {path: len(find_leftover_markers(text.encode())) for path, text in before.items()}
     places = [f"{path}:{line}" for path, lines in marked.items() if len(lines) > own.get(path, 0) for line in lines]

@@ -68,11 +68,13 @@ class MergeQueue:
         self._cars.append(car)
         guessing: asyncio.Task[Guess | None] | None = None
         if need is not None and car.ahead is not None and len(self._cars) <= AHEAD + 1:
+            # While it waits for its turn: what that saves is a whole run of the check.
             guessing = asyncio.create_task(_make_guess(car, guess))
         try:
             async with self._lock:
                 if guessing is not None and car.ahead is not None:
                     expected = await car.ahead.tree()
+                    # The one ahead may have landed otherwise than expected (made again by an agent, or not at all).
                     if expected is not None and expected == head():
                         car.guess = await guessing
                 car.ahead = None

@@ -34,6 +34,7 @@ async def continue_run(run: str, ports: Ports) -> Run:
     """Drive a started run to its end, or to a halt."""
     lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
     async with _holding(run, lease, ports) as claim:
+        # Read again under the claim: whoever held the run before may have written until then.
         return await _carry_out(fold_run(run, await ports.store.read(run, RUN)), claim, ports)
 
 
@@ -67,6 +68,7 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
 
 async def _drive_stoppable(run: Run, ports: Ports) -> Task:
     """Drive the goal to its end, or cut it off in the middle of an effect when a person stops the run now."""
+    # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
     crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
     means = Means(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
@@ -109,11 +111,14 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
         heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
+        # A run whose claim is gone must stop in mid-effect, because somebody else is already carrying it out.
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:
             yield claim
         except asyncio.CancelledError:
             if work is not None and heart.done() and not heart.cancelled():
+                # This cancellation is ours: left standing, asyncio would take it for the caller's and drop the error
+                # below.
                 work.uncancel()
                 heart.result()  # raises why it stopped
             raise
@@ -128,6 +133,7 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
     """A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
     renewed = ports.timer()
     while True:
+        # A third of the lease: two beats may fail before somebody else thinks that we are gone.
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
         try:
             if ports.timer() - renewed >= lease / 3:

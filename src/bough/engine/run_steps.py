@@ -73,6 +73,7 @@ class Crew(Struct, eq=False):
 
     async def _run_steps(self, book: Book, site: Site) -> None:
         """A parent gives its slot to its children meanwhile."""
+        # A parent that kept its place while it waits would block its own children with `--jobs 1`.
         self.agents.release()
         try:
             await Steps(self, book, MergeQueue(book.merging)).run_to_end()
@@ -97,6 +98,7 @@ class Crew(Struct, eq=False):
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             book = await Book.open(claim, ports)
+            # From the leaves up: what a child spent has to be known before its parent is settled.
             for name, started in book.task.children.running.items():
                 below_it = child_path(path, started.task)
                 child = await self.end(below_it, State.CANCELLED, why)
@@ -177,6 +179,7 @@ class Steps(Struct, eq=False):
             if not self.live or book.task.left.rounds > free:
                 del self.parked[name]
                 self._start(self._find_step(name), book.task.children.running[name].task)
+        # Only the first move is carried out, because every event can change what the others would be.
         while found := list_moves(book.task, touched := await self._find_touched()):
             match found[0]:
                 case Skip(step, why):
@@ -192,8 +195,12 @@ class Steps(Struct, eq=False):
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
+                    # Not begun rather than begun and waiting for a place: a step starts from the head as it is then,
+                    # and the later it starts the less there is to merge.
                     if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
                         return
+                    # The grant is computed while the stream is held: two steps that begin at once cannot be given the
+                    # same rounds.
                     await book.amend(partial(_build_started, step, segment))
                     self._start(step, segment, wait)
         if len(self.live) < self.crew.run.jobs:  # Else they wait for a free agent.
@@ -280,6 +287,7 @@ class Steps(Struct, eq=False):
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await book.amend(partial(_raise_grant, step, child, before))
             limits = grants.subtract_spend(book.task.children.running[step.name].grant, before)
+            # Nothing more to give now, but others are still at work: their rest may come back, so this is no end yet.
             if limits == child.budget.limits and self._has_others(step) and is_fatal(book.task, step):
                 break  # The other steps give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)

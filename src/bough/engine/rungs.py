@@ -56,6 +56,7 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
     facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
     parts = pruning.split_transcript(messages, PART)
+    # Else pruning would spend what it was meant to save, and leave the agent nothing to work with.
     if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
         parts, usable = [], False
     heard: list[e.AnyEvent] = []
@@ -127,6 +128,8 @@ async def _switch_protocol(decision: Decision, task: Task, site: Site) -> Batche
 
 async def _make_attempts(decision: Decision, task: Task, site: Site) -> Batches:
     """Several fresh attempts, each from where the task started. The first one proven counts."""
+    # From the base, not from what the stuck agent left: independent attempts are worth more than variations of one
+    # mistake.
     workspace = await site.open(task)
     await workspace.restore(task.base)
     restored = e.WorkspaceRestored(task.base, "each attempt starts from the beginning")

@@ -80,6 +80,7 @@ class StepMerger(Struct, eq=False):
 
     async def guess(self, child: Task, car: QueuedStep, head: str) -> Guess | None:
         """The step on top of an expected head; None when that cannot be told."""
+        # There is nothing to merge then, and no time to be gained.
         if head in (child.base, child.tree):
             return None
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)
@@ -96,6 +97,7 @@ class StepMerger(Struct, eq=False):
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
         """With `again` a merge that was given up is retried with that model."""
+        # Read from the journal, not remembered: after a kill this is how half a merge is found.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]
         work, times, said = child, 1, ""
@@ -138,6 +140,7 @@ class StepMerger(Struct, eq=False):
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
         """What is left of the step's grant, and what else the parent has: reserved before it is used."""
+        # Reserved before the task exists, so that a kill between the two cannot give the same rounds to two.
         if not begun:
             await self.book.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
@@ -261,6 +264,7 @@ class StepMerger(Struct, eq=False):
                 return merged, ()
         made = await workspace.snapshot()
         changed = {change.path for change in await ports.workspaces.changes(merged.tree, made)}
+        # Whatever else the command changed was asked for by nobody: then a person or an agent decides.
         if not changed <= set(locks):
             return merged, ()
         return replace(merged, tree=made, conflicts=(), says=()), tuple(locks)

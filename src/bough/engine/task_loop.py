@@ -44,6 +44,8 @@ class Book:
         async with self._lock:
             if not (events := make(self.task)):
                 return
+            # An append that was cancelled half-way may be durable: without waiting for it, the next one would name a
+            # wrong version.
             writing = asyncio.ensure_future(self._ports.store.append(self._claim, events, expected=self.task.version))
             try:
                 self._take(await asyncio.shield(writing))
@@ -87,6 +89,7 @@ async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> T
             continue
         await book.hear()
         command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
+        # A last look before the end: what a person said in this second must not be met by a task that is over.
         if isinstance(command, Conclude) and await book.hear(look=True):
             continue
         await _carry_out(command, book, site)
@@ -99,11 +102,14 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
     began, limits = timer(), book.task.budget.limits
     left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None
     try:
+        # Around the whole effect, since no tool, check or model call has to know how much time the run has left.
         async with asyncio.timeout(left) as limit:
             async for events in perform(command, book.task, site):
                 try:
                     await book.write(events)
                 except DiskFull:
+                    # What fills the disk is most often the checkout itself, which can be made again; these events
+                    # cannot.
                     await site.make_room()
                     await book.write(events)
     except TimeoutError:

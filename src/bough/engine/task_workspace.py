@@ -253,5 +253,6 @@ async def pause(seconds: float, ports: Ports) -> bool:
 
 def compute_backoff(rules: Rules, failures: int, error: Passing) -> float:
     """Seconds to wait after a transport error that follows `failures` others."""
+    # A server's wish counts only when it is longer than ours, and only up to a bound: some answer with hours.
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))

@@ -142,8 +142,10 @@ class Intake:
                 "name": NAME,
                 "application_version": VERSION,
                 "executor_id": self._executor,
+                # DBOS pickles by default: whoever may write to the database could then run code on every worker.
                 "serializer": DBOSPortableJSONSerializer(),
                 "log_level": "CRITICAL",
+                # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
                 "max_executor_threads": self._slots + 8,
                 "sys_db_pool_size": 4,
                 "system_database_url": url,
@@ -154,6 +156,8 @@ class Intake:
         def leaf(handed: dict[str, Any]) -> str:
             return self._leaf(handed)
 
+        # By default DBOS gives a workflow up after a number of recoveries. Whether a task is hopeless is for the
+        # coordinator to say (`TRIES`), who knows whether it moved.
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
         self._limit_to_slots()
@@ -174,6 +178,7 @@ class Intake:
             needed = _parse_tags(queue.name)
             if needed is None:
                 return start(own, queue, *args, **named)
+            # DBOS polls each queue in a thread of its own: two of them could give the last slot away.
             with self._taking:
                 room = self._slots - len(self._taken) if self.open and needed <= self._tags else 0
                 if room <= 0:
@@ -321,6 +326,7 @@ class DbosExecutor:
             await self._hand_in(waiting)
             return await waiting.result
         except asyncio.CancelledError:
+            # Whoever continues opens the same workspace: until the worker has let go of it, it would be in two hands.
             await asyncio.shield(self._call_off(waiting))
             raise
         finally:
@@ -385,6 +391,8 @@ class DbosExecutor:
         numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
         last = max(numbers, default=0)
         if last and numbers[last].status in LIVE:
+            # From before a crash of the coordinator. A second workflow for the same task would only wait for the first
+            # one's claim.
             waiting.workflow = numbers[last].workflow_id
             return
         queue = make_queue_name(waiting.tags)
@@ -491,8 +499,11 @@ class DbosExecutor:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
                 continue
+            # A workflow can be over before its worker has written the last events: as long as it holds the task, it is
+            # not lost.
             if await ports.store.holder(self._run, waiting.task.id) is not None:
                 continue
+            # What it wrote last may not have been read yet, and a task that rests must not be handed in again.
             await self._read_news()
             if waiting.result.done() or waiting.is_over:
                 continue

@@ -116,6 +116,7 @@ class Member(Struct, eq=False):
             db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", self.id)
             return bool(row[0])
 
+        # No longer than the lease: after that others have our tasks, and beating again would only hide it.
         return self.server.run(renew, self.lease)
 
     def is_member(self) -> bool:
@@ -141,6 +142,8 @@ class Janitor:
 
     def _look(self, db: Transaction) -> set[str] | None:
         now = time.monotonic()
+        # Tried, not waited for: with a thousand workers there would be a queue of janitors for work that one of them
+        # does.
         if db.one("SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))") != (
             True,
         ):
@@ -156,6 +159,7 @@ class Janitor:
             last, since = self._seen.get(id, (-1, now))
             self._seen[id] = (beat, since if beat == last else now)
             if beat == last and now - since > lease:
+                # With the beat that was seen: a worker that beat since then stays.
                 changed = "DELETE FROM workers WHERE worker = %s AND life = %s AND beat = %s"
                 if db.changed(changed, name, life, beat):
                     db.run("DELETE FROM claims WHERE worker = %s", id)

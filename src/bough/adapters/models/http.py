@@ -77,6 +77,7 @@ class HttpLink:
         except httpx2.HTTPError as error:
             raise LinkError(str(error) or "the server closed the connection") from error
         finally:
+            # Also after an error: the library has closed the broken connection, and the next request opens another.
             await self._put_back(http)
 
     async def close(self) -> None:

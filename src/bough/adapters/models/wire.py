@@ -143,6 +143,7 @@ class Wire:
         self._client = client
         self._at = at
         self._url = join_url(at.base_url, path)
+        # Uncompressed: proxies that pack a stream hold it back until a block is full, and nothing would seem to come.
         fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
         self._headers = [
             (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
@@ -178,6 +179,8 @@ class Wire:
         if reply.status // 100 != 2:
             raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
         first = await _read_first(chunks)
+        # By what it looks like and not by its content type: gateways and local servers send streams and errors under
+        # any of them.
         if first[:1] == b"{":
             await self._read_whole(first, chunks, reader)
         elif first[:1] == b"<":
@@ -204,6 +207,7 @@ class Wire:
                     raise faults.explain_oversize(self._at, LIMIT)
                 for payload in events.feed(chunk):
                     self._take(reader.event, payload)
+                # Not waited for the connection's end: some servers keep it open for minutes after their end mark.
                 if reader.finished:
                     break
         self._check_size(size, reader)
@@ -212,6 +216,7 @@ class Wire:
             return
         for payload in events.close():
             self._take(reader.event, payload)
+        # An answer cut off between two tool calls looks whole: acting on half of it is worse than asking again.
         if not reader.finished and not reader.ended():
             raise faults.explain_cut_stream(self._at)
 
@@ -254,6 +259,7 @@ class Events:
     def _events(self, lines: list[bytes]) -> list[bytes]:
         events = []
         for line in lines:
+            # The standard allows both line ends, and proxies change one into the other.
             if line[-1:] == b"\r":
                 line = line[:-1]
             if line[:5] == b"data:":

@@ -58,6 +58,8 @@ def probe() -> str:
 
 def _make_spawner_argv(probing: bool = False) -> list[str]:
     boot = _BOOT.replace("PROBE", str(probing))
+    # Isolated and without site-packages: a `.pth` file or PYTHONPATH of the person's, or of a project, would run code
+    # here, outside of every sandbox.
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, str(Path(__file__).parents[2])]
 
 
@@ -197,6 +199,7 @@ class Command:
 
     async def send(self, request: bytes) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):  # the missing report tells
+            # With a workspace of many mounts it can be larger than the socket's buffer: the loop must not block on it.
             await self._loop.sock_sendall(self._control, request)
 
     async def attend(self, timeout: float) -> str:
@@ -226,6 +229,7 @@ class Command:
     async def drain(self) -> None:
         """Wait for the last of the output of processes that are gone."""
         with suppress(TimeoutError):
+            # A process that left the session and survived could hold the pipe open: the call does not wait for that.
             async with asyncio.timeout(_DRAIN):
                 await self._drained.wait()
 
@@ -257,6 +261,7 @@ class Command:
             self._loop.remove_reader(self._pipe)
             self._drained.set()
         if len(self.output) > self._limit:
+            # Reading stops as well, so that one who prints for ever fills the pipe and not the memory.
             del self.output[self._limit :]
             self._finish(f"after {_format_size(self._limit)} of output")
         elif piece:

@@ -80,6 +80,8 @@ class Keeper:
         self._pid = os.fork()
         if self._pid == 0:
             try:
+                # The pipe that signals wake is the supervisor's: its copy here would have the supervisor woken by our
+                # signals.
                 signal.set_wakeup_fd(-1)
                 # Above all the output of the command that it is made for: while it is open here, it has no end.
                 _close_other_handles(theirs.fileno(), tells_ready, *joins)
@@ -102,6 +104,7 @@ class Keeper:
         if why == b".":
             try:
                 if not self._joins:
+                    # From outside, since a process cannot map more than itself in a namespace that it has just made.
                     _map_ids(self._pid)
             except OSError as error:
                 raise StartFailed("namespaces", error, "users cannot be mapped: ") from error
@@ -124,6 +127,7 @@ class Keeper:
         self._relay = os.fork()
         if self._relay == 0:
             try:
+                # Out of the supervisor's session: a signal to its group must not end the only way out of the network.
                 os.setsid()
                 _close_other_handles(*handles)
                 relay.serve(network, [socket.socket(fileno=handle) for handle in handles])
@@ -145,6 +149,8 @@ class Keeper:
         finally:
             os.close(says)
         why = b""
+        # The other end closes when the command's program is started (it is not inherited), so an end without a word
+        # means that all went well.
         while piece := os.read(said, 65536):
             why += piece
         os.close(said)
@@ -152,6 +158,7 @@ class Keeper:
             return pid
         if pid:
             with suppress(ChildProcessError):
+                # It has failed, but is our child: unreaped, it would stay for as long as this supervisor.
                 os.waitpid(pid, 0)
         raise StartFailed.told(why)
 
@@ -184,6 +191,8 @@ def _map_ids(pid: int) -> None:
 
 
 def _map_own_group(pid: int, gid: int) -> None:
+    # The kernel's condition for mapping a group without rights: else leaving a group could give access that the group
+    # denies.
     _write(f"/proc/{pid}/setgroups", "deny")
     _write(f"/proc/{pid}/gid_map", f"{gid} {gid} 1\n")
 
@@ -206,12 +215,15 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         for handle, kind in zip(joins, SHARED.values(), strict=False):
             kernel.enter_namespace(handle, kind)
             os.close(handle)
+        # Mounts are never shared: each keeper builds its own view, of one workspace.
         own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
         kernel.unshare(NEW_MOUNTS | own)
         os.write(ready, b".")
         if not link.recv(1):
             return
+        # Only now: entering a user namespace changes credentials, and that clears this setting.
         kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # Nobody of the same user, and so no command, can trace the keeper or read its memory through /proc.
         kernel.prctl(PR_SET_DUMPABLE, 0)
         if not network["shared"]:
             kernel.raise_loopback()
@@ -229,6 +241,7 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         return
     os.write(ready, b".")
     os.close(ready)
+    # Once for all commands, since it looks at all of /proc.
     settings = _list_kernel_settings()
     while True:
         head, (output, says) = _receive_request(link)
@@ -281,15 +294,20 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
 
 
 def _run_command(request: dict[str, Any], output: int, says: int) -> int:
+    # Should the supervisor be killed: the kernel then ends this process, and with the first process the whole
+    # namespace.
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     _close_other_handles(output, says)  # what the keeper has is none of this process's business
     # Over that of the outside processes, without which the kernel would not have allowed it.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
+    # /proc/sys, /proc/sysrq-trigger and the like are the machine's, not the namespace's: root inside could switch it
+    # off.
     for place in request["settings"]:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
+    # Before it is confined: its place in the order of victims is a file of /proc, which it may not write to then.
     limits.limit_process(0, own_users=True)
     try:
         os.chdir(request["cwd"])
@@ -307,11 +325,13 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
             os.write(says, str(StartFailed("exec", error)).encode())
         finally:
             os._exit(125)
+    # To the first process of a namespace the kernel delivers only signals that it handles.
     signal.signal(signal.SIGTERM, lambda number, frame: _end_command(command))
     os.close(output)
     os.close(says)
     while True:
         try:
+            # All of them, since orphans in here become children of the first process, and would stay as zombies.
             pid, status = os.waitpid(-1, 0)
         except ChildProcessError:
             return 125
@@ -326,11 +346,13 @@ def _end_command(command: int) -> None:
 
 
 def _exec_command(request: dict[str, Any], output: int) -> None:
+    # A session of its own, so that the command's group can be ended without ending the first process.
     os.setsid()
     os.dup2(output, 1)
     os.dup2(output, 2)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
+    # Masks and ignored signals survive exec: a command that ignored SIGPIPE would write into the void for ever.
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     kernel.prctl(PR_SET_DUMPABLE, 1)
     os.execve(find_program(request["argv"][0], request["env"].get("PATH", os.defpath)), request["argv"], request["env"])
@@ -395,6 +417,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     # Open handles now: the new root covers what is at its place.
     sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
     sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
+    # What we mount must not appear outside. What is mounted outside later (a disk, a network home) may appear here.
     mount("", "/", "", MS_SLAVE | MS_REC, "")
     mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
     os.mkdir(NEW + NOTHING)
@@ -405,11 +428,14 @@ def build_mounts(mounts: list[list[str]]) -> None:
         except OSError as error:
             raise StartFailed("namespaces", error, f"{kind} {target}: ") from error
     os.rmdir(NEW + NOTHING)
+    # Sealed at the end, since places to mount at are still made in them until then.
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)
     for handle in sources.values():
         os.close(handle)
     os.chdir(NEW)
+    # The old root lands on top of the new one, at the same place, and is then unmounted: no folder is needed for it,
+    # and not even a process with all rights can climb back, as out of a chroot.
     _pivot_root(".", ".")
     kernel.unmount(".", MNT_DETACH)
     os.chdir("/")
@@ -437,6 +463,7 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
         os.close(_open_target(os.path.dirname(target)))
         os.symlink(source, place)
     elif kind == "blank":
+        # Covered rather than removed: it is the person's file.
         mount("/dev/null", place, "", MS_BIND, "")
     elif kind == "folder":
         os.close(_open_target(target))
@@ -468,6 +495,7 @@ def _handle_path(handle: int) -> str:
 
 def _bind(target: str, source: int, writable: bool) -> None:
     handle = _open_target(target, folder=stat.S_ISDIR(os.fstat(source).st_mode))
+    # By handles on both sides: a path could be exchanged for a link between our look and the mount.
     kernel.mount(_handle_path(source), _handle_path(handle), "", MS_BIND | MS_REC, "")
     os.close(handle)
     # By its path, since the handle refers to what is now below the mount.
@@ -517,6 +545,8 @@ def _open_target(target: str, folder: bool = True) -> int:
 
 def _open_step(place: int, name: str, folder: bool) -> int:
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A command that runs in this workspace right now can put something in the way again and again; it does not get to
+    # keep us.
     for _ in range(5):
         try:
             handle = os.open(name, flags, dir_fd=place)
@@ -552,6 +582,7 @@ def _make_devices(target: str) -> None:
     os.symlink("/proc/self/fd/2", f"{place}/stderr")
     os.symlink("/proc/kcore", f"{place}/core")
     os.mkdir(f"{place}/pts")
+    # An instance of its own: the person's terminals must not be there to be typed into.
     kernel.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     os.symlink("pts/ptmx", f"{place}/ptmx")
     os.mkdir(f"{place}/shm")

@@ -189,6 +189,8 @@ class ProcessSandbox:
             killed = await command.attend(timeout)
             report = await command.report()
             if not report:
+                # The supervisor was killed, so nobody has ended its command: what carries the workspace's mark is found
+                # by its environment.
                 await self.sweep(workspace)
                 killed = killed or "because its supervisor process ended"
             await command.drain()
@@ -211,6 +213,8 @@ class ProcessSandbox:
         if self._view is not None:
             mounts, writable = self._view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
+            # Numbers of descriptors mean nothing to the supervisor; the inodes tell whether its keeper is in these
+            # namespaces already.
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
             request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
@@ -255,6 +259,7 @@ def _end_marked(mark: str) -> None:
     """Kill everything with the mark in its environment until nothing has it. Where there is no /proc, nothing is
     found."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
+    # Until a whole look finds nothing: what was forked between the look and the kill has the mark too.
     for _ in range(100):
         marked = [pid for pid in kernel.list_processes() if pid != os.getpid() and wanted in _read_environment(pid)]
         if not marked:

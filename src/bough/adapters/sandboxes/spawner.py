@@ -42,7 +42,9 @@ RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SI
 
 def serve() -> None:
     """Take orders from the socket on our standard input until bough closes it."""
+    # Whatever bough had open without O_CLOEXEC (libraries do that) ends here, before any command could inherit it.
     os.closerange(3, 65536)
+    # It ends with its socket and not before: else nobody would be left to end the commands.
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
@@ -51,6 +53,7 @@ def serve() -> None:
     kernel.landlock_abi()  # loads what every supervisor would otherwise have to load itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
+    # Commands inherit standard input, which must not be the line by which orders come.
     os.dup2(null, 0)
     os.close(null)
     while True:
@@ -79,10 +82,13 @@ class Supervisor:
         self._control = control
         self._group = group
         self._keeper: namespaces.Keeper | None = None
+        # Here and not in the spawner: each supervisor then knows that all that it adopts belongs to its own command.
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wakes, False)
+        # A handler that does nothing, because an ignored SIGCHLD would not wake the poll, and the exit status would be
+        # lost.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
 
@@ -98,12 +104,15 @@ class Supervisor:
                 try:
                     status = self._attend(command)
                 finally:  # whatever happens to us
+                    # Not clean: something hangs in the kernel. This supervisor ends then, and the next command gets
+                    # another.
                     # A command with its own process namespace ends with its first process.
                     clean = "space" in request or self._end_all(command)
                 report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
                 report["hit"] = self._group.hit_since(hits) if self._group else ""
             else:
                 report = trouble
+            # A supervisor in the workspace's folder would keep it from being removed or unmounted.
             os.chdir("/")
             try:
                 self._control.sendall(json.dumps(report).encode() + b"\n")
@@ -159,6 +168,7 @@ class Supervisor:
         poll.register(self._control, select.POLLIN)
         end_at: float | None = None
         while True:
+            # Before the poll: it may have ended before the handler was there to be woken.
             pid, status = os.waitpid(command, os.WNOHANG)
             if pid:
                 return status
@@ -174,6 +184,8 @@ class Supervisor:
                 _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
+                # The end of file stays readable for ever, and would make this loop spin. bough is gone, and the command
+                # is killed.
                 elif not order:
                     poll.unregister(self._control)
 
@@ -196,6 +208,7 @@ class Supervisor:
                 return True
             if pid:
                 continue
+            # Again and again, because what forks faster than one look goes on forking until its last child is met.
             for child in kernel.list_children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)

@@ -53,6 +53,8 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     if process is None:
         return None
     present = _is_locked(folder, worker) if folder is not None else None
+    # A lock that is held proves life anywhere. One that is not held proves an end only on this machine: on a shared
+    # file system other machines' locks may not be seen.
     if present or (present is False and process.same_machine):
         return present
     if (
@@ -64,6 +66,7 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     if not process.same_machine or process.space != _read_namespace():
         return None
     try:
+        # A number is not enough, because numbers come back: the start time below tells the process from a later one.
         os.kill(process.pid, 0)
     except ProcessLookupError:
         return False
@@ -96,6 +99,8 @@ class Presence:
         self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            # flock and not fcntl's record locks: those go as soon as any descriptor of the file is closed in this
+            # process, which looking whether somebody is there does.
             fcntl.flock(self._fd, fcntl.LOCK_EX)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._fd), self._path.stat()):
@@ -122,6 +127,7 @@ def _is_locked_file(path: Path) -> bool:
     except OSError:  # its holder has just ended
         return False
     try:
+        # Shared, so that two who look at the same moment do not take each other for the holder.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

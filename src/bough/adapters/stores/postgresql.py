@@ -116,6 +116,8 @@ class PostgresStore:
         if there != (True,):
             if not create:
                 raise NotFound(f"There are no runs in {self.path} yet: start one with `bough run GOAL --store …`.")
+            # CREATE … IF NOT EXISTS is not safe against itself: of two that begin together both find nothing, and one
+            # then fails on a unique index of the catalogue.
             db.run("SELECT pg_advisory_xact_lock(hashtextextended('bough ' || current_schema, 0))")
             db.run(SCHEMA)
             db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", FORMAT)
@@ -127,6 +129,7 @@ class PostgresStore:
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
                 f"{FORMAT}); upgrade bough."
             )
+        # Not now(), which is when the transaction began: it may have waited for the lock above.
         now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
         self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
 
@@ -154,6 +157,8 @@ class PostgresStore:
             await self.transact(lambda db: db.run("DELETE FROM claims WHERE token = %s", token))
 
         try:
+            # A statement in a thread cannot be cancelled. Whoever left without waiting for it could leave a claim that
+            # nobody releases.
             claim = await asyncio.shield(taking)
         except asyncio.CancelledError:
             await asyncio.wait([taking])  # it may have been taken meanwhile
@@ -162,11 +167,14 @@ class PostgresStore:
         try:
             yield claim
         finally:
+            # A run that is cancelled must let go as well, or whoever resumes it waits for a whole lease.
             await asyncio.shield(release())
 
     def _take(
         self, db: Transaction, run: str, task: str, worker: str, token: str, silent: tuple[int, int] | None
     ) -> Claim:
+        # There may be no row to lock yet. Without this two would insert, and the second fail on the key, not as
+        # `ClaimHeld`.
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
         row = self._read_claim(db, run, task)
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token)
@@ -301,6 +309,7 @@ class PostgresStore:
         encoded: Sequence[tuple[AnyEvent, bytes]],
     ) -> list[Record]:
         found = db.one(
+            # The time is asked for while the run's row is held, so that times rise with numbers.
             "UPDATE runs SET last = last + %s WHERE run = %s RETURNING last, extract(epoch FROM clock_timestamp())",
             *(len(encoded), run),
         )

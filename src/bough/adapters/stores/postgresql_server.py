@@ -96,6 +96,8 @@ class Server:
                 if connection is not None:
                     connection.close()
                 state = error.sqlstate or "08"
+                # An address that has never answered is more likely wrong than down: that is said at once, not after a
+                # minute.
                 if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
                     raise self._explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
@@ -112,11 +114,15 @@ class Server:
             pass
         connection = self._psycopg.connect(self.url, connect_timeout=10, application_name="bough")
         try:
+            # Looked for first, since CREATE SCHEMA needs a right that a user of an existing schema may not have; and
+            # locked, since IF NOT EXISTS does not keep two that begin together apart.
             if connection.execute("SELECT to_regnamespace(%s) IS NULL", (self.schema,)).fetchone() == (True,):
                 connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('bough schema', 0))")
                 connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"'.encode())
             connection.execute(f'SET search_path TO "{self.schema}"'.encode())
+            # Else the first rollback would undo the SET as well.
             connection.commit()
+        # Interrupted in the middle of a statement: nobody knows in which state it is, so it is not used again.
         except BaseException:
             connection.close()
             raise

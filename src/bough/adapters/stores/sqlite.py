@@ -124,9 +124,12 @@ class SqliteStore:
     def _take(
         self, db: sqlite3.Connection, run: str, task: str, worker: str, silent: tuple[int, float] | None
     ) -> Claim:
+        # Read again within the transaction: since `_watch_holder` looked, the holder may have beaten, ended, or been
+        # replaced.
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
             raise ClaimHeld(explain_held(run, task, row[2]), row[2])
+        # A new row rather than an update, because the epoch is its key: whoever held it before finds its epoch gone.
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
             "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, time.monotonic())
@@ -174,6 +177,7 @@ class SqliteStore:
 
     async def renew(self, worker: str, lease: float) -> None:
         def extend(db: sqlite3.Connection) -> None:
+            # Any number that differs from the last one will do. This clock at least never stands still or goes back.
             db.execute("UPDATE claims SET expires = ? WHERE worker = ?", (time.monotonic(), worker))
 
         await self._database.write(extend)
@@ -283,8 +287,12 @@ class SqliteStore:
 
     async def forget(self, claim: Claim) -> None:
         def remove(db: sqlite3.Connection) -> None:
+            # In the transaction that inserts. Checked before it, the claim could be taken over in between, and two
+            # would append.
             self._check_held(db, claim)
             (last,) = db.execute(LAST).fetchone()
+            # The last number given outlives the run that had it: a follower continues from a number, and would never be
+            # shown an event that got a used one.
             removed = db.execute("DELETE FROM events WHERE run = ?", (claim.run,)).rowcount
             for key, value in (("removed", removed + _read_meta(db, "removed")), ("last", last)):
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
@@ -304,10 +312,12 @@ class SqliteStore:
 
     def _shrink(self) -> None:
         """Return free space to the disk, unless someone is reading: then the next run uses it."""
+        # On a connection of its own: SQLite refuses VACUUM within a transaction, and the writer is always in one.
         with suppress(sqlite3.OperationalError), closing(sqlite3.connect(self.path, isolation_level=None)) as db:
             db.execute("VACUUM")
 
     async def put_blob(self, body: bytes) -> str:
+        # Hashing lets go of the interpreter's lock, so a check's output of many megabytes does not hold up the loop.
         name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
 
         def keep(db: sqlite3.Connection) -> None:

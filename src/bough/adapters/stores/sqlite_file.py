@@ -103,6 +103,7 @@ class Database:
 
         def run() -> T:
             try:
+                # Pop and append of a list are atomic, which is all that the threads need to share connections.
                 db = self._idle.pop()
             except IndexError:
                 db = self._connect()
@@ -112,6 +113,7 @@ class Database:
                 db.close()  # it may be in the middle of a statement
                 raise
             self._idle.append(db)
+            # `close` may have emptied the list while this was reading: then nobody else would close it.
             if self._closed:
                 self._drop_idle()
             return result
@@ -146,6 +148,7 @@ class Database:
             if not create:
                 raise self._make_no_runs_error()
             self.path.parent.mkdir(parents=True, exist_ok=True)
+        # SQLite would take the empty file for a new database and throw the WAL away, with every event in it.
         elif waiting and not _size(self.path):
             raise self.damaged(f"it is empty, but {self.path.name}-wal next to it is not")
         try:
@@ -180,6 +183,8 @@ class Database:
                 raise self._make_no_runs_error()
             if not self._frozen:
                 _switch_to_wal(db)
+            # In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were
+            # already acted on.
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
             if not tables:
@@ -204,13 +209,19 @@ class Database:
         db.executescript(
             f"BEGIN IMMEDIATE; {self._schema}; INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
         )
+        # The tables are in the main file from the start, so that one whose WAL was lost is empty and not unreadable.
+        # The names of a new file and of a new `.bough` are durable only once their folders are.
         db.execute("PRAGMA wal_checkpoint(FULL)")
         for folder in self.path.absolute().parents[:2]:
             _sync(folder)
 
     def _connect(self, create: bool = False) -> sqlite3.Connection:
+        # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
+        # unless SQLite is told that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
         address = f"{self.path.absolute().as_uri()}?{mode}"
+        # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
+        # thread, but never serve two at once.
         return sqlite3.connect(address, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False)
 
     # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
@@ -272,6 +283,7 @@ class _Writer:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        # A daemon: whoever is ended in mid-write has not been told that it is durable.
         self._thread = threading.Thread(target=self._serve, name="bough-journal", daemon=True)
         self._thread.start()
 
@@ -295,8 +307,10 @@ class _Writer:
                     waiting.append(self._jobs.get_nowait())
             jobs = [job for job in waiting if job is not None]
             running = len(jobs) == len(waiting)
+            # After the commit, never before: whoever is woken acts on it.
             self._commit(jobs)
             _settle(jobs)
+        # PASSIVE, because a reader of another process must not hold up our end.
         with suppress(sqlite3.Error):  # then it stays in the WAL, which is as durable
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         self._db.close()
@@ -305,6 +319,8 @@ class _Writer:
         """All in one transaction. A `BoughError` answers one job, which has written nothing yet; any other error undoes
         everything, and then each job is tried alone, so that none fails because of another."""
         try:
+            # IMMEDIATE takes the write lock now, where SQLite waits for it (BUSY). A transaction that reads first and
+            # then wants to write is refused without waiting when somebody else has written in between.
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             for job in jobs:

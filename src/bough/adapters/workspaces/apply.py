@@ -66,6 +66,7 @@ class Applying(Struct, eq=False):
     def run(self) -> None:
         for path in self.moves:
             _refuse_odd(path)
+        # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
         waiting, conflicts = self._sort()
         if conflicts:
             raise _make_conflict(conflicts)
@@ -79,6 +80,7 @@ class Applying(Struct, eq=False):
             self._write_all(writes)
             self._remove_all([move for move in removals if move.path not in blocking])
         finally:
+            # Also after a failure: what was written until then is what doing it again builds on.
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)
@@ -252,6 +254,7 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
         file.writelines(pieces)
         file.flush()
         _copy_metadata(fd, full, mode == EXECUTABLE)
+        # Before the rename, or a power cut could leave the new name with an empty file.
         disk.flush(fd)
 
 

@@ -77,6 +77,7 @@ def reclaim(
     """Turn a checkout that another task had into one that holds the wanted files and nothing else. `known`: what bough
     itself wrote there; whatever does not have the stamp that it got then is removed."""
     found = FileIndex({}, set())
+    # An earlier task may have opened its folders to others, or closed them to itself.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
     folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
@@ -141,11 +142,14 @@ def restore(
     Ignore rules are restored first, since they decide what may stay, not rules that were changed meanwhile.
     """
     found = before
+    # Looked at again after each turn, because a process that the sandbox could not end may still write; it does not get
+    # to hold us for ever.
     for turn in range(8):
         found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=exact and turn == 0)
         differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}
+        # Alone and first: with the wrong rules, what an agent has hidden by an ignore rule of its own would stay.
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:
             surplus = [path for path in surplus if path in rules]
             lacking = {path: entry for path, entry in lacking.items() if path in rules}

@@ -27,6 +27,7 @@ CHUNK = 1 << 20
 def flush(fd: int) -> None:
     """Make sure that what was written is on the disk."""
     if sys.platform == "darwin":
+        # fsync on macOS leaves the data in the drive's own memory.
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     elif hasattr(os, "fdatasync"):
         os.fdatasync(fd)
@@ -46,6 +47,7 @@ def flush_folder(folder: str | bytes | Path) -> None:
 def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
     """The file has either its old or its new content, whatever happens. `parts`: a folder on the same disk whose
     half-written leftovers of a kill are swept; without one they lie next to the file."""
+    # On the same disk, since only there a rename replaces the file in one step.
     part = (parts or path.parent) / f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
@@ -73,6 +75,7 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
     """A descriptor for reading, of a file in the folder with the handle `within`; None when it is not (or no longer) a
     regular file."""
     try:
+        # Without O_NONBLOCK, opening a pipe that an agent left there would wait for a writer for ever.
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):

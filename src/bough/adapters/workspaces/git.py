@@ -93,6 +93,7 @@ class Repository:
         known = self.objects.durable.intersection(ids)
         if self.objects.empty():  # git is slow to say so for each
             return known
+        # One git for all: starting it takes longer than its answer to a thousand ids.
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
         out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
         there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
@@ -100,6 +101,8 @@ class Repository:
 
     def clock(self) -> int:
         """The time that the disk stamps on files."""
+        # Asked of the disk: a network disk stamps files with its server's time, and stamps are compared with each other
+        # only.
         os.utime(self._clock)
         return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
 
@@ -161,6 +164,7 @@ class Repository:
     def diff(self, base: str, tree: str, *options: str) -> bytes:
         if base == tree:
             return b""
+        # No programs that attributes or settings of a repository name, which are part of what an agent may write.
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         return self.git.run("diff-tree", *fixed, *options, _require_tree_id(base), _require_tree_id(tree))
 
@@ -238,6 +242,8 @@ class GitWorkspace:
                 id = write_tree(found, batch)
                 batch.flush()
             self._found = found
+            # After the tree, in the same lock: the agent's own .git is its to change, but bough must not run its hooks
+            # and filters.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
         return id.hex()
@@ -248,6 +254,7 @@ class GitWorkspace:
     def _restore(self, tree: str, exact: bool) -> None:
         with self._busy:
             wanted = self._repository.listings.found(tree)
+            # Should this fail half-way, what was known no longer holds.
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
@@ -338,6 +345,8 @@ class GitWorkspaces:
             if not self._ready:
                 try:
                     prepare_repository(self._home)
+                    # What another process is writing right now looks the same as what a crash left, so only old
+                    # leftovers go.
                     self._repository.objects.recover(time.time() - _LEFTOVER)
                     self._spares.trash.empty()
                 except OSError as error:
@@ -377,10 +386,12 @@ class GitWorkspaces:
         )
         with Batch(repository.objects, ask=True) as batch:
             before = self._kept(kept)
+            # Not settled: the person, their editor and their builds go on writing while we look.
             found = scanner.scan(before, mine, batch, settled=False)
             id = write_tree(found, batch)
             batch.flush()
         if before is None or found.read or before.folders[b""].id != id:
+            # Only when something differs: it is as large as the project.
             index.save(kept, found, repository.path / "log")
         person_repository.save_empty_folders(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
@@ -525,6 +536,8 @@ class GitWorkspaces:
         if watch.worth(wanted):
             if known is None or found.read > _FEW * len(found.folders):
                 index.save(kept, found, self._repository.path / "log")
+            # The index first. A checkout without one is filled from nothing again; an index without a checkout means
+            # nothing.
             kept.rename(checkout.with_name(checkout.name + spares.ENDING))
         part.rename(checkout)
         return found
@@ -578,6 +591,7 @@ class GitWorkspaces:
                 self._dispose(place)
                 for ending in (".part", ".git.part", ".private", SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
+                # rmdir refuses a folder that is not empty, which makes this safe against a task that begins now.
                 with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
                     place.parent.rmdir()
 

@@ -10,12 +10,9 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from bough.core.errors import WorkspaceError
-
-if TYPE_CHECKING:
-    import subprocess
 
 _KEPT = {
     "GIT_CEILING_DIRECTORIES",
@@ -72,6 +69,7 @@ class Git:
         """The contents of these blobs, in order, each in pieces; a large one is never in memory as a whole."""
         if not ids:
             return
+        # A file, not a pipe: git would stop reading ids while its output is full, and we would still be writing them.
         with tempfile.TemporaryFile() as wanted:
             wanted.write(b"".join(id.hex().encode() + b"\n" for id in ids))
             wanted.seek(0)
@@ -97,6 +95,7 @@ class Git:
                     yield from self._read_next(id, stream)
             finally:
                 watch.cancel()
+                # In `finally`, as the caller may stop in the middle: git would wait for ever to write the rest.
                 process.kill()
                 process.wait()
 
@@ -185,7 +184,9 @@ def _make_environment() -> dict[str, str]:
     return env | {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
+        # Reading must not refresh the person's index: their own git would find it locked.
         "GIT_OPTIONAL_LOCKS": "0",
+        # In a partial clone, looking at a file would otherwise start a download.
         "GIT_NO_LAZY_FETCH": "1",
     }
 

@@ -30,6 +30,7 @@ NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""
 
 _SETTINGS = ("-c", "merge.conflictStyle=diff3", "-c", "merge.directoryRenames=true")
+# A fixed time, so that the same trees give the same commits, and with them the same labels in conflict markers.
 _WHO = "bough <bough@localhost> 0 +0000"
 _REGULAR = (PLAIN, EXECUTABLE)
 
@@ -62,10 +63,14 @@ def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: by
     if base in (ours, theirs) or ours == theirs:
         return Joined(tree := theirs if base == ours else ours, tree)
     aside = _Aside(objects)
+    # merge-tree wants commits to find the base by; older versions have no option to name it (--merge-base came with
+    # 2.40).
     start = aside.commit(base)
     sides = aside.commit(ours, start), aside.commit(theirs, start)
     try:
         argv = (*_SETTINGS, "merge-tree", "--write-tree", "-z", *sides)
+        # Exit status 1 is a conflict, not a failure. Objects go aside because git does not flush them one by one the
+        # way that bough's promise needs.
         out = git.run(*argv, fine=(0, 1), strict=True, objects=aside.folder)
     except WorkspaceError as error:
         raise _explain_error(error, git, (base, ours, theirs)) from error
@@ -179,6 +184,7 @@ class _Joining(Struct, eq=False):
         """Whether it needs no decision."""
         path = each.path
         if find_remake_command(os.fsdecode(path)) and 2 in each.stages:
+            # Markers in a lock file would break the very tool that makes it again.
             self.put[path] = each.stages[2]
             return False
         entry = self._find_entry(path)
@@ -192,6 +198,7 @@ class _Joining(Struct, eq=False):
         if (clear := name_sides(text, *self.labels)) != text:
             self.put[path] = Entry(entry.mode, self.batch.add(b"blob", clear))
         made, pieces = _is_added_by_both(each), parse_conflicts(text, *self.labels)
+        # Other kinds (renamed on both sides, a file against a folder) have no lines to put together.
         if pieces is None or not (made or each.says.startswith("CONFLICT (content")):
             return False
         if (whole := unite_additions(pieces, new=made)) is None:

@@ -47,6 +47,7 @@ class Log:
         return self._written - self._began
 
     def append(self, objects: dict[bytes, bytes]) -> None:
+        # The sum covers the id too: a torn write can leave a whole body under half a name.
         heads = ((_HEAD.pack(id, len(body), zlib.crc32(body, zlib.crc32(id))), body) for id, body in objects.items())
         record = b"".join(head + body for head, body in heads)
         with self._writing:
@@ -70,6 +71,8 @@ class Log:
         with self._writing:
             upto, current = self._written, self._fd == fd
         try:
+            # A failed flush is not tried again: Linux marks the pages as clean afterwards, and the second one would
+            # succeed without the data.
             disk.flush(fd)
         except OSError:
             with self._writing:
@@ -84,8 +87,10 @@ class Log:
         self._path = name + b".log"
         fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._opened.append(fd)
+        # Under another name until it is locked: `find_left_logs` takes what it can lock for a dead process's.
         fcntl.flock(fd, fcntl.LOCK_EX)
         os.rename(name + b".part", self._path)
+        # Before the first object: a durable log whose name is not durable is lost with it.
         disk.flush_folder(self._folder)
         self._fd = fd
         self._began = self._written
@@ -95,6 +100,7 @@ class Log:
         with self._syncing, self._writing:
             if self._fd < 0 or self.size <= longest:
                 return
+            # Then removed: killed in between, its objects are in two places, and never in none.
             secure(self._path)
             disk.remove(self._path)
             self._opened.remove(self._fd)

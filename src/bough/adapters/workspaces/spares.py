@@ -34,6 +34,7 @@ class Spares:
         none."""
         for spare in self._all():
             try:
+                # A rename has one winner, whatever the number of processes: no lock is needed.
                 spare.rename(place)
             except OSError:  # another process has taken it
                 continue
@@ -42,6 +43,7 @@ class Spares:
                 spare.with_name(spare.name + ENDING).rename(kept)
             if (found := index.load(kept)) is not None:
                 return found
+            # Without its index nobody knows which files in it are bough's own.
             self.trash.put(place)
         return None
 

@@ -25,6 +25,7 @@ from bough.adapters.workspaces.file_index import FileIndex, join_path
 
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
+# A write through a memory map raises no MODIFY; CLOSE_WRITE says at least that somebody had the file open for it.
 MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
 WORTH = 500
 """Number of files from which it is worthwhile: fewer are scanned as quickly."""
@@ -45,6 +46,7 @@ class CheckoutWatch:
     def __init__(self) -> None:
         """`OSError` when the system cannot, or has no watches left."""
         self._paths: dict[int, bytes] = {}
+        # Not inherited, and never waited on: it is asked when somebody wants to know.
         self._handle = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._sure = False
         self._taken = 0
@@ -99,6 +101,8 @@ class CheckoutWatch:
         while at < len(events):
             number, mask, _, length = _EVENT.unpack_from(events, at)
             at += _EVENT.size + length
+            # The kernel forgets events when its queue is full (16,384 by default): a build does that, and then nothing
+            # can be trusted.
             if mask & (OVERFLOW | UNMOUNTED):
                 self._sure = False
             path = self._paths.get(number)
@@ -107,6 +111,7 @@ class CheckoutWatch:
                 self._give_back(1)
             elif path is not None:
                 found.folders.add(path)
+                # What was made in a new folder before we watched it was never reported.
                 if mask & IS_FOLDER and mask & (CREATE | MOVED_TO) and length:
                     found.whole.add(join_path(path, events[at - length : at].rstrip(b"\0")))
 

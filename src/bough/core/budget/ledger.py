@@ -78,6 +78,7 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
         (spend.cost, limits.cost, "US dollars"),
         (spend.seconds / 60, limits.minutes, "minutes"),
     ):
+        # Checked before a call, so the last one can overdraw: what a call costs is known only after it.
         if limit is not None and used >= limit * share:
             return f"{limit:,} {phrase}"
     # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.

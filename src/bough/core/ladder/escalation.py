@@ -227,10 +227,12 @@ LADDER: tuple[Row, ...] = (
         "smaller steps may get past it",
         lambda s: s.may_split and s.little_done,
     ),
+    # A leaf ends here. What follows is for its parents and for the goal, which see more than it does.
     Row("zoom_out", "the rest continues without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",
         "a stronger model is configured",
+        # Once only: the second time it would be the same model that did not get there.
         lambda s: s.means.stronger and not s.times("stronger_model") and (not s.parent or s.blocked > 0),
     ),
     Row(
