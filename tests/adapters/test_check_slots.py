@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from bough.adapters.verifiers.check_slots import CheckSlots, count_processors
+from bough.core.urgency import URGENCY
 from bough.ports import Finished, Sandbox, Workspace
 
 
@@ -54,6 +55,28 @@ def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
         assert said.count("waiting for a check slot: 2 of 2 in use (--checks)") == 4
         assert said[-1] == "", "and no longer once it runs"
         await check()
+
+    asyncio.run(main())
+
+
+def test_the_most_urgent_step_is_next_and_a_slot_is_never_lost() -> None:
+    async def main() -> None:
+        slots, order = CheckSlots(1), list[int]()
+
+        async def check(urgency: int) -> None:
+            URGENCY.set(urgency)
+            await slots.take(lambda line: None)
+            order.append(urgency)
+            slots.release()
+
+        await slots.take(lambda line: None)
+        waiting = [asyncio.create_task(check(urgency)) for urgency in (1, 3, 2, 3)]
+        await asyncio.sleep(0)
+        slots.release()  # to the first of the two most urgent …
+        waiting[1].cancel()  # … who is called off at this very moment
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert order == [3, 2, 1]
+        await asyncio.wait_for(slots.take(lambda line: None), 10)
 
     asyncio.run(main())
 

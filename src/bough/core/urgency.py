@@ -1,28 +1,46 @@
 """Which of the ready steps comes first: the one with the longest chain of others waiting for it, since that chain is
-the least time the whole plan takes, however many run in parallel."""
+the least time the whole plan takes, however many run in parallel. Whoever has to wait for something that there is
+little of, a check's processor or a model, waits in that order too."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextvars import ContextVar
+from itertools import dropwhile
 
 from bough.core.planning.plan import Step
 
 _KEPT = 64
-_orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()
+_orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...], dict[str, int]]] = OrderedDict()
 """By identity of the steps, which are looked up after every event; kept with them, so that no other has the same id."""
+URGENCY: ContextVar[int] = ContextVar("urgency", default=0)
+"""Pieces of work from the beginning of the step that this context works on to the end of the goal, one after the other;
+of the goal itself: 0. The more, the sooner it gets what it waits for."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """The steps, those with the longest chain first; equal chains in the plan's order."""
+    return _order(steps)[0]
+
+
+def measure_urgency(steps: tuple[Step, ...], step: Step, after: int, parallel: bool) -> int:
+    """The urgency of one of the steps, where so many pieces of work follow the last of them."""
+    if not parallel:
+        rest = dropwhile(lambda each: each.name != step.name, steps)
+        return sum(map(weight, rest)) + after
+    return _order(steps)[1].get(step.name, 0) + after
+
+
+def _order(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], dict[str, int]]:
     known = _orders.get(id(steps))
     if known is not None and known[0] is steps:
-        return known[1]
+        return known[1:]
     chains = _chains(steps)
     ordered = tuple(sorted(steps, key=lambda step: -chains[step.name]))
-    _orders[id(steps)] = (steps, ordered)
+    _orders[id(steps)] = (steps, ordered, chains)
     while len(_orders) > _KEPT:
         _orders.popitem(last=False)
-    return ordered
+    return ordered, chains
 
 
 def _chains(steps: tuple[Step, ...]) -> dict[str, int]:

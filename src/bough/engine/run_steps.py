@@ -35,6 +35,7 @@ from bough.core.tree.next_moves import (
 )
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
+from bough.core.urgency import URGENCY, measure_urgency, weight
 from bough.engine.conclude import conclude
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
@@ -262,6 +263,10 @@ class Steps(Struct, eq=False):
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """One step, from its start until its work is part of its parent."""
+        around = self.book.task
+        after = max(URGENCY.get() - weight(around.step), 0)
+        # For all that this asyncio task starts.
+        URGENCY.set(measure_urgency(around.plan.steps, step, after, around.step.parallel))
         if wait and not await pause(wait, self.crew.ports):
             return  # It starts when the run is resumed.
         task = self.book.task

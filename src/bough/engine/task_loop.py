@@ -117,5 +117,5 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
             raise
         uncounted = max(timer() - began, left or 0.0) - (book.task.budget.spend.seconds - before)
         if not book.task.resting:
-            spent = f"the budget of {limits.minutes:,} minutes is spent"
+            spent = f"the budget of {limits.minutes:.4g} minutes is spent"
             await book.write([TaskHalted("budget", spent, uncounted)])

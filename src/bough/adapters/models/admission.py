@@ -1,4 +1,4 @@
-"""Lets agents ask an endpoint at the pace that it can take (pace.py): they wait here, first come, first served.
+"""Lets agents ask an endpoint at the pace that it can take (pace.py): they wait here, the most urgent step first.
 
 Waiting is not failing: nothing is recorded, no retry is counted, and the limits of a run cut it off as they cut off a
 call. Only when the one request that finds out whether a server is back has failed, that counts for all who wait for it,
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from bisect import insort
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.errors import Exhausted, Passing, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
+from bough.core.urgency import URGENCY
 from bough.ports import Model, Stop
 
 Say = Callable[[str], None]
@@ -51,6 +53,7 @@ class _Applicant(Struct, frozen=True, eq=False):
     tokens: int
     let_in: asyncio.Future[Sent]
     say: Say
+    urgency: int
 
 
 class Gate:
@@ -90,8 +93,8 @@ class Gate:
 
     async def _wait(self, model: str, tokens: int, say: Say, stop: Stop) -> Sent:
         let_in: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        waiting = _Applicant(model, tokens, let_in, say)
-        self._waiting.append(waiting)
+        waiting = _Applicant(model, tokens, let_in, say, URGENCY.get())
+        insort(self._waiting, waiting, key=lambda each: -each.urgency)  # behind those who are as urgent
         self._let_in()
         if let_in.done():
             return let_in.result()

@@ -1,7 +1,7 @@
 """How many checks run at once: agents mostly wait for a model, and a check takes a whole processor.
 
 A slot is held while one process of a check runs, and never while anything else is waited for: whoever holds one always
-ends, so nobody who waits here, in the merge queue or elsewhere, waits for ever. First come, first served.
+ends, so nobody who waits here, in the merge queue or elsewhere, waits for ever. The most urgent step is next.
 """
 
 from __future__ import annotations
@@ -9,8 +9,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import count as count_up
 from typing import Any, cast
 
+from bough.core.urgency import URGENCY
 from bough.ports import Finished, Sandbox, Workspace
 
 
@@ -26,7 +29,10 @@ class CheckSlots:
     def __init__(self, count: int | None = None) -> None:
         """`count`: None for one per processor."""
         self.count = count or count_processors()
-        self._free = asyncio.Semaphore(self.count)
+        self._used = 0
+        self._arrivals = count_up()
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        """A heap: the most urgent first, then whoever came first."""
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
         """The sandbox, for checks: every command takes a slot."""
@@ -34,15 +40,28 @@ class CheckSlots:
 
     async def take(self, say: Callable[[str], None]) -> None:
         """Wait for a slot; whoever watches the task is told why nothing happens."""
-        waits = self._free.locked()
-        if waits:
-            say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
-        await self._free.acquire()
-        if waits:
-            say("")  # What it waited for is no longer shown.
+        if self._used < self.count:
+            self._used += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (-URGENCY.get(), next(self._arrivals), turn))
+        say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # It was given a slot just now.
+                self.release()
+            raise
+        say("")  # What it waited for is no longer shown.
 
     def release(self) -> None:
-        self._free.release()
+        """The slot goes to the next who still waits."""
+        while self._waiting:
+            turn = heappop(self._waiting)[2]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._used -= 1
 
 
 class _LimitedSandbox:
