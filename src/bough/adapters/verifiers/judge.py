@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -18,17 +19,14 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers import canary as canaries
-from bough.adapters.verifiers import original_tests, rulings, testside
+from bough.adapters.verifiers import original_tests, rulings
 from bough.adapters.verifiers.advice import advise
+from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.baseline import CRASHED, Baseline
 from bough.adapters.verifiers.check_artifacts import make_reader
 from bough.adapters.verifiers.check_command import describe_result
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.forged_runners import find_forged_runners
-from bough.adapters.verifiers.original_tests import find_file
-from bough.adapters.verifiers.project_check import find_file_check
-from bough.adapters.verifiers.project_files import ProjectFiles
-from bough.adapters.verifiers.renames import apply_new_names
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.runners import narrow
 from bough.adapters.verifiers.tree_texts import Over, Same, Texts
@@ -41,20 +39,39 @@ from bough.ports import Judgement, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
-RERUN_MOST = 20
-"""More failing tests than this are not flaky: they are not rerun."""
 LISTED = 50
 """Disagreements that a verdict lists one by one."""
 
 
-class Question(Struct, frozen=True):
-    """The check with the test side of a base, on the new code."""
+class CheckedWork(Struct, eq=False):
+    """A check that ran on a task's tree, with everything that its verdict is based on."""
 
-    base: str
-    tree: str
-    changed: tuple[str, ...]
-    before: Mapping[str, str]
-    after: Mapping[str, str]
+    run: Run
+    task: Task
+    check: Check
+    workspace: Workspace
+    say: Say
+    question: Question | None
+    """None: nothing on the test side changed since the run's base."""
+    ran: Ran
+    flaky: tuple[str, ...]
+    known: Baseline
+    """What the check says at the task's base."""
+    advice: tuple[Remark, ...]
+    canary: str = ""
+    """The result of the canary, once it ran."""
+
+
+class Objection(Struct, frozen=True):
+    """A reason not to accept a check that passed."""
+
+    reason: str
+    ruling: Literal["passed", "failed", "needs_approval"] = "failed"
+    """`passed`: someone allowed it in advance; then nothing more is looked for."""
+    disagreements: tuple[Disagreement, ...] = ()
+    ran: Ran | None = None
+    """The run that shows it, where it is another one, and that check's result at the base."""
+    known: Baseline | None = None
 
 
 class Judge:
@@ -62,85 +79,112 @@ class Judge:
         self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
+        self._originals = OriginalTests(workspaces, texts, runner)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
-        if not task.step.requires_testing:
-            return Judgement(Verdict("passed", "no check was required", tree=task.tree))
-        if check is None and not is_for_agents(task.step):
-            return Judgement(Verdict("passed", ONLY_COMMANDS, tree=task.tree))
-        if check is None:
-            return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
-        self._runner.at(run, task, check, task.base)
-        under_way = asyncio.create_task(self._runner.here(check, task, workspace, say))
-        try:
-            question = await self._make_question(run, task, check, run.base or task.base)
-            if question is not None and (os.cpu_count() or 1) > 1:
-                self._runner.at(run, task, check, question.tree)
-            ran = await under_way
-        finally:
-            under_way.cancel()
-            await asyncio.gather(under_way, return_exceptions=True)
-        judgement = await self._make_verdict(run, task, check, ran, question, workspace, say)
+        """Run the check, compare its result with the one at the base, and look for objections to it."""
+        if check is None or not task.step.requires_testing:
+            return Judgement(_rule_without_check(task))
+        ran, question = await self._run_check(run, task, check, workspace, say)
+        work = await self._gather_evidence(run, task, check, workspace, say, question, ran)
+        judgement = await self._make_verdict(work)
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
             self._runner.baselines.know(task.tree, check, ran.known())
         return judgement
 
-    async def _make_verdict(
-        self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None, workspace: Workspace, say: Say
-    ) -> Judgement:
+    async def _run_check(
+        self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say
+    ) -> tuple[Ran, Question | None]:
+        """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
+        the original tests where there is a second processor."""
+        self._runner.at(run, task, check, task.base)
+        under_way = asyncio.create_task(self._runner.here(check, task, workspace, say))
+        try:
+            question = await self._originals.make_question(run, task, check, run.base or task.base)
+            if question is not None and (os.cpu_count() or 1) > 1:
+                self._runner.at(run, task, check, question.tree)
+            return await under_way, question
+        finally:
+            under_way.cancel()
+            await asyncio.gather(under_way, return_exceptions=True)
+
+    async def _gather_evidence(
+        self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say, question: Question | None, ran: Ran
+    ) -> CheckedWork:
         ran, flaky = await self._rerun_failing(run, check, ran, task, workspace, say)
         known = await self._runner.at(run, task, check, task.base)
-        lost = await self._find_lost(run, task, check, ran, known, question)
-        reason, passed = rulings.decide_ruling(check, ran, known, lost, worked=is_for_agents(task.step))
-        if not passed and task.rules.accept_failing and (why := rulings.explain_acceptance(ran, known, lost)):
-            reason, passed = why, True
-        if passed and (wrong := await self._find_foreign_influence(check, ran, known, task, workspace)):
-            reason, passed = wrong, False
-        found: tuple[Disagreement, ...] = ()
-        if passed and question is not None:
-            say("test files changed: running the original tests against the new code")
-            found = await self._find_disagreements(run, task, check, question)
-        if passed and not found and (dropped := await self._find_dropped(run, task, check, ran, known)):
-            reason, passed = dropped, False
-        remarks = await self._make_advice(task, check)
-        canary = ""
-        if passed and not found and (question is not None or remarks):
-            canary, hollow = await self._run_canary(run, task, check, ran, known, question)
-            reason, passed = (hollow, False) if hollow else (reason, True)
-        if passed and not found and (broken := await self._find_broken_dependents(run, task, check, say)) is not None:
-            reason, ran, known = broken
-            passed = False
-        mended = await self._find_mended(run, task, check, ran, question) if passed else ()
-        allowed = not found or _is_allowed(task, found)
+        advice = await self._make_advice(task, check)
+        return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, advice)
+
+    async def _make_advice(self, task: Task, check: Check) -> tuple[Remark, ...]:
+        before = await self._texts.of(task.base, check.command)
+        after = await self._texts.of(task.tree, check.command)
+        return await asyncio.to_thread(advise, before, after)
+
+    async def _make_verdict(self, work: CheckedWork) -> Judgement:
+        reason, passed = await self._rule_on_run(work)
+        objection = await self._find_objection(work) if passed else None
+        ruling: Literal["passed", "failed", "needs_approval"] = "passed" if passed else "failed"
+        ran, known, found = work.ran, work.known, tuple[Disagreement, ...]()
+        if objection is not None:
+            ruling, reason = objection.ruling, objection.reason or reason
+            ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
+        failed = ruling == "failed"
         verdict = Verdict(
-            "failed" if not passed else "passed" if allowed else "needs_approval",
-            reason if allowed else rulings.describe_disagreement(found),
-            check.command,
-            check.why,
+            ruling,
+            reason,
+            work.check.command,
+            work.check.why,
             ran.finished.exit_status,
             ran.finished.seconds,
-            tree=task.tree,
+            tree=work.task.tree,
             how=ran.report.how,
             passed=ran.report.passed,
             failed=ran.report.failed,
             skipped=ran.report.skipped,
-            failures=rulings.list_failures(ran, known.report, flaky, make_reader(workspace)),
-            flaky=flaky,
-            changed=question.changed if question is not None else (),
+            failures=rulings.list_failures(ran, known.report, work.flaky, make_reader(work.workspace)),
+            flaky=work.flaky,
+            changed=work.question.changed if work.question is not None else (),
             disagreements=_limit_disagreements(found),
-            mended=mended[:LISTED],
-            added=rulings.find_added(ran.report, known.report)[:LISTED] if passed else (),
-            advice=remarks,
-            canary=canary,
+            mended=() if failed else (await self._find_mended(work))[:LISTED],
+            added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
+            advice=work.advice,
+            canary=work.canary,
         )
-        return _attach_output(verdict, ran, task)
+        return _attach_output(verdict, ran, work.task)
 
-    async def _find_lost(
-        self, run: Run, task: Task, check: Check, ran: Ran, known: Baseline, question: Question | None
-    ) -> str:
+    async def _rule_on_run(self, work: CheckedWork) -> tuple[str, bool]:
+        """Whether the run itself passed, or fails only as it did before the work where that is accepted."""
+        ran, known, task = work.ran, work.known, work.task
+        lost = await self._find_lost(work)
+        reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
+        if not passed and task.rules.accept_failing and (why := rulings.explain_acceptance(ran, known, lost)):
+            return why, True
+        return reason, passed
+
+    async def _find_objection(self, work: CheckedWork) -> Objection | None:
+        """The first objection to a check that passed, if any. What is cheap comes first."""
+        return (
+            await self._find_foreign_influence(work)
+            or await self._find_disagreements(work)
+            or await self._find_dropped(work)
+            or await self._find_hollow_tests(work)
+            or await self._find_broken_dependents(work)
+        )
+
+    async def _find_mended(self, work: CheckedWork) -> tuple[str, ...]:
+        """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
+        them."""
+        run, task, check, question = work.run, work.task, work.check, work.question
+        was = await self._runner.at(run, task, check, run.base or task.base)
+        now = work.ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
+        return original_tests.find_mended(was, now)
+
+    async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
-        if task.step.may_edit_tests or question is not None:
+        run, task, check, ran, known = work.run, work.task, work.check, work.ran, work.known
+        if task.step.may_edit_tests or work.question is not None:
             return ""
         before = await self._texts.of(task.base, check.command)
         after = await self._texts.of(task.tree, check.command)
@@ -151,157 +195,50 @@ class Judge:
         again = await self._runner.apart(run, task, check, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
-    async def _find_foreign_influence(
-        self, check: Check, ran: Ran, known: Baseline, task: Task, workspace: Workspace
-    ) -> str:
-        """Something other than the tree was tested; empty: it was the tree."""
-        if other := sorted({*ran.rewritten} - {*known.rewritten}):
-            return f"the check passed, but {other[0]} was replaced while it ran"
+    # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
+
+    async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
+        """Something other than the tree was tested."""
+        task, check = work.task, work.check
+        if other := sorted({*work.ran.rewritten} - {*work.known.rewritten}):
+            return Objection(f"the check passed, but {other[0]} was replaced while it ran")
         texts = await self._texts.of(task.tree, check.command)
         tracked = frozenset(await self._workspaces.paths(task.tree))
-        forged = await asyncio.to_thread(find_forged_runners, workspace.root, tracked, texts)
-        return f"the check passed, but {forged[0]}" if forged else ""
+        forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, tracked, texts)
+        return Objection(f"the check passed, but {forged[0]}") if forged else None
 
-    async def _find_broken_dependents(
-        self, run: Run, task: Task, check: Check, say: Say
-    ) -> tuple[str, Ran, Baseline] | None:
-        """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
-        whole work."""
-        for other in check.dependents if task.id == GOAL else ():
-            theirs = replace(check, command=other.command, runner=other.runner, dependents=())
-            before = await self._runner.at(run, task, theirs, run.base or task.base)
-            if before.exit_status != 0:
-                continue  # It says nothing here: its own environment may be missing.
-            say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.apart(run, task, theirs, task.tree, say)
-            if now.finished.exit_status != 0:
-                why = f"the check passed, but not that of {other.folder}/, which needs this project"
-                return f"{why}: {describe_result(now.finished)}", now, before
-        return None
-
-    async def _find_mended(
-        self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None
-    ) -> tuple[str, ...]:
-        """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
-        them."""
-        was = await self._runner.at(run, task, check, run.base or task.base)
-        now = ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
-        return original_tests.find_mended(was, now)
-
-    async def regressions(
-        self, run: Run, task: Task, check: Check, before: Sequence[str], say: Say
-    ) -> tuple[Failure, ...]:
-        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
-        not finish says nothing here."""
-        now = await self._runner.at(run, task, check, task.tree, say)
-        if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
-            return ()
-        found: dict[str, None] = {}
-        for tree in before:
-            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at(run, task, check, tree, say)))
-            if len(found) >= len(now.report.failing):
-                break
+    async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
+        """The original tests fail on the new code. Run where anything on the test side changed."""
+        if work.question is None:
+            return None
+        work.say("test files changed: running the original tests against the new code")
+        found = await self._originals.list_disagreements(work.run, work.task, work.check, work.question)
         if not found:
-            return ()
-        again = await self._runner.apart(run, task, check, task.tree, say)
-        still = {case.id: case for case in again.report.failing}
-        if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
-            return ()
-        kept = [id for id in found if id in still or not still]
-        texts = {id: still[id].message if id in still else now.said for id in kept}
-        return tuple(Failure(id, "regression", texts[id]) for id in kept[: rulings.SHOWN_FAILURES])
-
-    # ── the original tests ──────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _make_question(self, run: Run, task: Task, check: Check, base: str) -> Question | None:
-        """None: nothing on the test side changed since that base."""
-        changes = await self._workspaces.changes(base, task.tree)
-        if not changes:
             return None
-        before: Mapping[str, str] = await self._texts.of(base, check.command)
-        after = await self._texts.of(task.tree, check.command)
-        if data := [change.path for change in changes if testside.is_data(change.path)]:
-            before = Over(before, await self._workspaces.texts(base, data))
-        known = self._runner.baselines.look(base, check)
-        reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
-        side = await asyncio.to_thread(testside.restore_test_side, changes, before, after, check.command, reported)
-        if not side.changed:
-            return None
-        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths)
-        tree = await self._workspaces.graft(task.tree, base, side.paths, {**side.texts, **renamed})
-        return Question(base, tree, side.changed, Over(renamed, before), after)
+        if _is_allowed(work.task, found):
+            return Objection("", "passed", found)
+        return Objection(rulings.describe_disagreement(found), "needs_approval", found)
 
-    async def _find_disagreements(
-        self, run: Run, task: Task, check: Check, question: Question
-    ) -> tuple[Disagreement, ...]:
-        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
-        found = await self._ask_original_tests(run, task, check, question)
-        if task.base != question.base and (own := await self._make_question(run, task, check, task.base)) is not None:
-            older = {case.id for case in (await self._runner.at(run, task, check, question.base)).report.cases}
-            theirs = await self._ask_original_tests(run, task, check, own)
-            found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
-        return found or await self._ask_other_tests(run, task, check)
-
-    async def _ask_other_tests(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
-        """Tests of the task's base that the work changed and its check does not run: each file separately."""
-        question = await self._make_question(run, task, check, task.base)
-        known = await self._runner.at(run, task, check, task.base)
-        if question is None or not known.report.cases:
-            return ()
-        ids = [case.id for case in known.report.cases]
-        old = {*await self._workspaces.paths(run.base)} if run.base else set[str]()
-        look = ProjectFiles([*question.before], question.before.get)
-        found: tuple[Disagreement, ...] = ()
-        for path in question.changed:
-            runs = path in question.before and testside.is_test_file(path)
-            if (
-                not runs
-                or any(canaries.is_test_of(id, path) for id in ids)
-                or (alone := find_file_check(path, look)) is None
-            ):
-                continue
-            theirs = await self._ask_original_tests(run, task, alone, question)
-            found += tuple(replace(one, own=path not in old) for one in theirs)
-        return found
-
-    async def _ask_original_tests(
-        self, run: Run, task: Task, check: Check, question: Question
-    ) -> tuple[Disagreement, ...]:
-        known = await self._runner.at(run, task, check, question.base)
-        if not original_tests.has_results(known):
-            return ()
-        then = await self._runner.at(run, task, check, question.tree)
-        found = original_tests.find_disagreements(known, then)
-        if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
-            # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
-            named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
-            again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
-            passing = {case.id for case in again.report.cases if case.outcome == "passed"}
-            found = {id: one for id, one in found.items() if id not in passing}
-            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(known, again.known()):
-                found = {}
-        shown = (original_tests.add_expectations(one, question.before, question.after) for one in found.values())
-        return tuple(shown)
-
-    async def _find_dropped(self, run: Run, task: Task, check: Check, ran: Ran, known: Baseline) -> str:
+    async def _find_dropped(self, work: CheckedWork) -> Objection | None:
         """Tests that an earlier step of this run wrote, which no longer run."""
+        run, task = work.run, work.task
         if not run.base or run.base == task.base or task.step.may_edit_tests:
-            return ""
-        older = await self._runner.at(run, task, check, run.base)
-        return rulings.find_dropped(ran.report, known.report, older.report)
+            return None
+        older = await self._runner.at(run, task, work.check, run.base)
+        dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
+        return Objection(dropped) if dropped else None
 
-    # ── the canary ──────────────────────────────────────────────────────────────────────────────────────────────────
+    async def _find_hollow_tests(self, work: CheckedWork) -> Objection | None:
+        """Tests that carry the claim and prove nothing. Run where the work changed tests or drew advice."""
+        if work.question is None and not work.advice:
+            return None
+        work.canary, hollow = await self._run_canary(work)
+        return Objection(hollow) if hollow else None
 
-    async def _make_advice(self, task: Task, check: Check) -> tuple[Remark, ...]:
-        before = await self._texts.of(task.base, check.command)
-        after = await self._texts.of(task.tree, check.command)
-        return await asyncio.to_thread(advise, before, after)
-
-    async def _run_canary(
-        self, run: Run, task: Task, check: Check, ran: Ran, known: Baseline, question: Question | None
-    ) -> tuple[str, str]:
+    async def _run_canary(self, work: CheckedWork) -> tuple[str, str]:
         """The result of the tests that carry the claim once their expected values are falsified; and the reason why
         they prove nothing, when they do not."""
+        task, check, ran, known, question = work.task, work.check, work.ran, work.known, work.question
         after = await self._texts.of(task.tree, check.command)
         tests = rulings.find_carrying(ran.report, known.report)[:RERUN_MOST]
         mended = bool(tests) and any(case.id == tests[0] for case in known.report.failing)
@@ -318,13 +255,29 @@ class Judge:
         tree = await self._workspaces.graft(ground, ground, (), wrong)
         names = sorted({original_tests.strip_parameters(id) for id in done})
         alone = narrow(check.command, check.runner, names) if not script else None
-        again = await self._runner.apart(run, task, replace(check, command=alone or check.command), tree)
+        again = await self._runner.apart(work.run, task, replace(check, command=alone or check.command), tree)
         passing = rulings.filter_passing(again.report, names)
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or original_tests.THE_CHECK]
         if passing:
             return "", f"the check passed, but {passing[0]} also passes with wrong expected values: it proves nothing"
         return f"{len(done)} tests fail, as they should, when their expected values are changed", ""
+
+    async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
+        """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
+        whole work."""
+        run, task, check, say = work.run, work.task, work.check, work.say
+        for other in check.dependents if task.id == GOAL else ():
+            theirs = replace(check, command=other.command, runner=other.runner, dependents=())
+            before = await self._runner.at(run, task, theirs, run.base or task.base)
+            if before.exit_status != 0:
+                continue  # It says nothing here: its own environment may be missing.
+            say(f"the tests of {other.folder}/, which needs this project, run too")
+            now = await self._runner.apart(run, task, theirs, task.tree, say)
+            if now.finished.exit_status != 0:
+                why = f"the check passed, but not that of {other.folder}/, which needs this project"
+                return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
+        return None
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -357,6 +310,39 @@ class Judge:
             return set()
         alone = await self._runner.apart(run, task, replace(check, command=command), task.base)
         return {case.id for case in alone.report.cases if case.outcome == "passed"}
+
+    # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def regressions(
+        self, run: Run, task: Task, check: Check, before: Sequence[str], say: Say
+    ) -> tuple[Failure, ...]:
+        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
+        not finish says nothing here."""
+        now = await self._runner.at(run, task, check, task.tree, say)
+        if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
+            return ()
+        found: dict[str, None] = {}
+        for tree in before:
+            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at(run, task, check, tree, say)))
+            if len(found) >= len(now.report.failing):
+                break
+        if not found:
+            return ()
+        again = await self._runner.apart(run, task, check, task.tree, say)
+        still = {case.id: case for case in again.report.failing}
+        if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
+            return ()
+        kept = [id for id in found if id in still or not still]
+        texts = {id: still[id].message if id in still else now.said for id in kept}
+        return tuple(Failure(id, "regression", texts[id]) for id in kept[: rulings.SHOWN_FAILURES])
+
+
+def _rule_without_check(task: Task) -> Verdict:
+    if not task.step.requires_testing:
+        return Verdict("passed", "no check was required", tree=task.tree)
+    if not is_for_agents(task.step):
+        return Verdict("passed", ONLY_COMMANDS, tree=task.tree)
+    return Verdict("not_verified", NOT_FOUND, tree=task.tree)
 
 
 def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:

@@ -1,0 +1,113 @@
+"""The original tests on the new code: the test side of a base, put around what the work made of everything else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.verifiers import canary as canaries
+from bough.adapters.verifiers import original_tests, testside
+from bough.adapters.verifiers.check_runner import CheckRunner
+from bough.adapters.verifiers.original_tests import find_file
+from bough.adapters.verifiers.project_check import find_file_check
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.renames import apply_new_names
+from bough.adapters.verifiers.runners import narrow
+from bough.adapters.verifiers.tree_texts import Over, Texts
+from bough.core.acceptance.verdict import Check, Disagreement
+from bough.core.journal.run_fold import Run
+from bough.core.tree.task import Task
+from bough.ports import Workspaces
+
+RERUN_MOST = 20
+"""More failing tests than this are not flaky: they are not rerun."""
+
+
+class Question(Struct, frozen=True):
+    """The check with the test side of a base, on the new code."""
+
+    base: str
+    tree: str
+    changed: tuple[str, ...]
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+class OriginalTests:
+    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
+        self._workspaces = workspaces
+        self._texts = texts
+        self._runner = runner
+
+    async def make_question(self, run: Run, task: Task, check: Check, base: str) -> Question | None:
+        """None: nothing on the test side changed since that base."""
+        changes = await self._workspaces.changes(base, task.tree)
+        if not changes:
+            return None
+        before: Mapping[str, str] = await self._texts.of(base, check.command)
+        after = await self._texts.of(task.tree, check.command)
+        if data := [change.path for change in changes if testside.is_data(change.path)]:
+            before = Over(before, await self._workspaces.texts(base, data))
+        known = self._runner.baselines.look(base, check)
+        reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
+        side = await asyncio.to_thread(testside.restore_test_side, changes, before, after, check.command, reported)
+        if not side.changed:
+            return None
+        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths)
+        tree = await self._workspaces.graft(task.tree, base, side.paths, {**side.texts, **renamed})
+        return Question(base, tree, side.changed, Over(renamed, before), after)
+
+    async def list_disagreements(
+        self, run: Run, task: Task, check: Check, question: Question
+    ) -> tuple[Disagreement, ...]:
+        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
+        found = await self._ask_original_tests(run, task, check, question)
+        if task.base != question.base and (own := await self.make_question(run, task, check, task.base)) is not None:
+            older = {case.id for case in (await self._runner.at(run, task, check, question.base)).report.cases}
+            theirs = await self._ask_original_tests(run, task, check, own)
+            found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
+        return found or await self._ask_other_tests(run, task, check)
+
+    async def _ask_other_tests(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
+        """Tests of the task's base that the work changed and its check does not run: each file separately."""
+        question = await self.make_question(run, task, check, task.base)
+        known = await self._runner.at(run, task, check, task.base)
+        if question is None or not known.report.cases:
+            return ()
+        ids = [case.id for case in known.report.cases]
+        old = {*await self._workspaces.paths(run.base)} if run.base else set[str]()
+        look = ProjectFiles([*question.before], question.before.get)
+        found: tuple[Disagreement, ...] = ()
+        for path in question.changed:
+            runs = path in question.before and testside.is_test_file(path)
+            if (
+                not runs
+                or any(canaries.is_test_of(id, path) for id in ids)
+                or (alone := find_file_check(path, look)) is None
+            ):
+                continue
+            theirs = await self._ask_original_tests(run, task, alone, question)
+            found += tuple(replace(one, own=path not in old) for one in theirs)
+        return found
+
+    async def _ask_original_tests(
+        self, run: Run, task: Task, check: Check, question: Question
+    ) -> tuple[Disagreement, ...]:
+        known = await self._runner.at(run, task, check, question.base)
+        if not original_tests.has_results(known):
+            return ()
+        then = await self._runner.at(run, task, check, question.tree)
+        found = original_tests.find_disagreements(known, then)
+        if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
+            # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
+            named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
+            again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
+            passing = {case.id for case in again.report.cases if case.outcome == "passed"}
+            found = {id: one for id, one in found.items() if id not in passing}
+            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(known, again.known()):
+                found = {}
+        shown = (original_tests.add_expectations(one, question.before, question.after) for one in found.values())
+        return tuple(shown)
