@@ -107,9 +107,16 @@ def test_prose_repeats_the_numbers_that_hold(place: tuple[str, str]) -> None:
 
 def test_the_map_leads_somewhere() -> None:
     page = (TOP / "docs/contributing/map.md").read_text()
-    paths = re.findall(r"`((?:src|docs|tests|web)/[\w./]+)`", page)
+    paths = re.findall(r"`((?:src|docs|tests|web)/[\w./-]+)`", page)
     assert len(paths) > 40
     assert [path for path in paths if not (TOP / path).exists()] == []
+
+
+def test_every_design_note_is_found_from_the_index_and_the_map() -> None:
+    notes = {f"design/{page.name}" for page in (TOP / "docs/design").glob("*.md")}
+    linked = set(re.findall(r"\]\((design/[\w-]+\.md)\)", (TOP / "docs/index.md").read_text()))
+    mapped = set(re.findall(r"`docs/(design/[\w-]+\.md)`", (TOP / "docs/contributing/map.md").read_text()))
+    assert notes == linked == mapped
 
 
 def test_every_event_is_documented() -> None:
