@@ -253,6 +253,19 @@ class Workspace(WorkFolder, Protocol):
         file, even those that the system reports as unchanged; for anything that a verdict relies on."""
         ...
 
+    async def clear(self, tree: str) -> list[str]:
+        """Remove everything that is not in the tree, ignored files included, and all temporary files, but keep
+        installed packages; returns the topmost paths removed. For a workspace restored to that tree."""
+        ...
+
+    async def mark(self) -> None:
+        """Remember the files as they are now, for `list_altered`."""
+        ...
+
+    async def list_altered(self) -> list[str]:
+        """The files that have changed since they were marked; compares every file."""
+        ...
+
     async def checkpoint(self, tree: str, message: str) -> str:
         """A commit of that tree on the task's branch, in bough's own repository."""
         ...

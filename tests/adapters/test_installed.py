@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 
-NOTHING: frozenset[str] = frozenset()
+NOTHING = frozenset[str]().__contains__
 
 
 def write(root: Path, path: str, text: str = "x\n") -> None:
@@ -34,7 +34,7 @@ def test_a_workspace_without_packages(tmp_path: Path) -> None:
 def test_a_runner_in_node_modules(tmp_path: Path) -> None:
     write(tmp_path, "node_modules/.bin/jest")
     assert [path_of(one) for one in find_forged_runners(tmp_path, NOTHING)] == ["node_modules/.bin/jest"]
-    assert find_forged_runners(tmp_path, frozenset({"node_modules/.bin/jest"})) == [], (
+    assert find_forged_runners(tmp_path, {"node_modules/.bin/jest"}.__contains__) == [], (
         "what is in the tree is compared there"
     )
     write(tmp_path, "node_modules/.package-lock.json", '{"packages": {"node_modules/jest": {"version": "29.7.0"}}}')

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bough.adapters.workspaces import scan
 from bough.adapters.workspaces.file_index import Tracked
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces
+from bough.adapters.workspaces.stamps import STAMP
 from bough.core.errors import WorkspaceError
 from tests.adapters.test_workspaces import (
     fingerprint,
@@ -246,7 +247,7 @@ def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
     the clock, which ticks more slowly still."""
     second, written = 1_000_000_000, 1_700_000_000_123_456_789
     monkeypatch.setattr(
-        scan, "make_stamp", lambda info: scan._STAMP.pack(written, written, info.st_size, 0, info.st_mode)
+        scan, "make_stamp", lambda info: STAMP.pack(written, written, info.st_size, 0, info.st_mode, 0, 0)
     )
     top = write(tmp_path / "p", {"f": "0"})
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.verifiers.check_artifacts import load_report, mark_files, rewritten_on_disk
+from bough.adapters.verifiers.check_artifacts import load_report, read_altered
 from bough.adapters.workspaces import disk, handles, scan
 from bough.adapters.workspaces.env_file import read_variables
 from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
@@ -153,14 +153,13 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> Non
         (top / name).write_text("x")
         texts[name] = "x"
     workspace = PlainFolder(top, top, top)
-    seen = mark_files(workspace, texts)
     (top / "pipe").unlink()
     os.mkfifo(top / "pipe")
     (top / "zero").unlink()
     (top / "zero").symlink_to("/dev/zero")
     (top / "inner").rename(top / "was")
     (top / "inner").symlink_to(theirs / "inner")
-    assert rewritten_on_disk(workspace, texts, seen)[1] == {"zero": "/dev/zero"}
+    assert read_altered(workspace, texts, texts)[1] == {"zero": "/dev/zero"}
     assert load_report(top / "pipe") is None and load_report(top / "zero") is None
     for name in ("pipe", "zero"):
         with pytest.raises(UsageError, match="cannot be read"):

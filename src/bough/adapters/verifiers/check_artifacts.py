@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
@@ -28,40 +28,12 @@ def has_completed(report: Path) -> bool:
     return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
 
 
-Mark = tuple[int, int, int]
-"""What changes with a file: its ctime, its inode, and its size. A program can set the time of a file's content as it
-likes, but not this one."""
-
-
-def _make_mark(path: str, root: int) -> Mark | None:
-    try:
-        # From the root's handle: otherwise most of a long path would be walked again for each of very many files.
-        found = os.stat(path, dir_fd=root, follow_symlinks=False)
-    except OSError:
-        return None
-    return found.st_ctime_ns, found.st_ino, found.st_size
-
-
-@contextmanager
-def _top(workspace: WorkFolder) -> Iterator[int]:
-    handle = os.open(workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def mark_files(workspace: WorkFolder, paths: Iterable[str]) -> dict[str, Mark | None]:
-    with _top(workspace) as root:
-        return {path: _make_mark(path, root) for path in paths}
-
-
-def rewritten_on_disk(
-    workspace: WorkFolder, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
+def read_altered(
+    workspace: WorkFolder, texts: Mapping[str, str], altered: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the files whose mark changed, what they were and what they are; those that are gone are in the first only."""
-    with _top(workspace) as root:
-        changed = [path for path, mark in marks.items() if mark is None or _make_mark(path, root) != mark]
+    """Of the texts among the altered files, what they were and what they are; those that are gone are in the first
+    only."""
+    changed = [path for path in altered if path in texts]
     found = {}
     for path in changed:
         place = workspace.root / path

@@ -17,10 +17,9 @@ from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers import original_tests, rulings
 from bough.adapters.verifiers.baseline import Baseline, Baselines
 from bough.adapters.verifiers.cases import strip_root
-from bough.adapters.verifiers.check_artifacts import Mark, has_completed, load_report, mark_files, rewritten_on_disk
+from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered
 from bough.adapters.verifiers.check_command import to_argv
 from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.clean_checkout import remove_other_files
 from bough.adapters.verifiers.missing import is_manifest
 from bough.adapters.verifiers.project_files import run_in_folder
 from bough.adapters.verifiers.report_reader import make_readable, read_closing_lines, read_results
@@ -39,8 +38,8 @@ HEAD_START = 0.7
 """Seconds in which a check has the processor to itself, while it loads: concurrent work can wait that long."""
 
 Say = Callable[[str], None]
-Seen = tuple[Mapping[str, str], Mapping[str, Mark | None]]
-"""What a check must leave alone: texts, and marks on disk."""
+Seen = tuple[Mapping[str, str], list[str]]
+"""What a check must leave alone, and what it may not have left alone."""
 
 
 class CheckRunner:
@@ -97,8 +96,7 @@ class CheckRunner:
 
     async def _clear_workspace(self, tree: str, workspace: Workspace) -> list[str]:
         """Make the workspace hold the files of the tree and no others; returns those removed."""
-        paths = await self._workspaces.paths(tree)
-        gone = await asyncio.to_thread(remove_other_files, workspace.root, workspace.scratch, paths)
+        gone = await workspace.clear(tree)
         workspace.folder.mkdir(parents=True, exist_ok=True)
         await workspace.furnish()
         return gone
@@ -107,7 +105,7 @@ class CheckRunner:
         self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say, gone: list[str]
     ) -> Ran:
         texts = await self._texts.of(tree, check.command)
-        seen: Seen = (texts, await asyncio.to_thread(mark_files, workspace, texts))
+        await workspace.mark()
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # A discovered check runs from the top; the step's own, from the person's folder.
@@ -130,6 +128,7 @@ class CheckRunner:
                 run_in_folder(at, check.command), {}, check, workspace, task.rules, say
             )
             text = await asyncio.to_thread(decode_output, finished.output)
+        seen: Seen = (texts, await workspace.list_altered())
         return await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen, gone)
 
     async def _run_before(self, check: Check, workspace: Workspace, rules: Rules, say: Say) -> Finished | None:
@@ -169,7 +168,7 @@ def _read_run(
         shown,
         closed=read_closing_lines(text, check.runner, root) is not None,
         refuted=original_tests.hash_refutation(strip_root(shown, root)),
-        rewritten=rulings.find_rewritten(*rewritten_on_disk(workspace, *seen)),
+        rewritten=rulings.find_rewritten(*read_altered(workspace, *seen)),
         ended=has_completed(path),
         gone=tuple(gone),
     )

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -29,16 +29,16 @@ _PACKAGES = {"py.test": "pytest"}
 
 
 def find_forged_runners(
-    root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})
+    root: Path, tracked: Callable[[str], object], texts: Mapping[str, str] = MappingProxyType({})
 ) -> list[str]:
     """Programs with a runner's name, and packages that JavaScript tests load, without a record of their installation.
-    `tracked`: the files of the tree, which are judged elsewhere. `texts`: tests and others, by path."""
+    `tracked`: whether a path is in the tree, which is judged elsewhere. `texts`: tests and others, by path."""
     installed = root / "node_modules"
     found = list(_list_node_packages(installed, find_loaded_packages(texts))) if installed.is_dir() else []
     for name in (".venv", "venv", "env"):
         found += _list_environment_packages(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]
-    return [f"{what} ({path})" for path, what in shown if path not in tracked]
+    return [f"{what} ({path})" for path, what in shown if not tracked(path)]
 
 
 def _list_node_packages(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:

@@ -203,8 +203,7 @@ class Judge:
         if other := sorted({*work.ran.rewritten} - {*work.known.rewritten}):
             return Objection(f"the check passed, but {other[0]} was replaced while it ran")
         texts = await self._texts.of(task.tree, check.command)
-        tracked = frozenset(await self._workspaces.paths(task.tree))
-        forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, tracked, texts)
+        forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)
         return Objection(f"the check passed, but {forged[0]}") if forged else None
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from bough.adapters.verifiers import probe_commands
 from bough.adapters.verifiers.check_command import to_argv
 from bough.adapters.verifiers.check_runner import BASELINE, CheckRunner, Say
-from bough.adapters.verifiers.clean_checkout import remove_other_files
 from bough.adapters.verifiers.discover import discover_check
 from bough.adapters.verifiers.project_files import run_in_folder
 from bough.adapters.verifiers.tree_texts import Texts
@@ -73,7 +72,7 @@ class Prober:
         workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
         results: list[Probed] = []
         try:
-            await asyncio.to_thread(remove_other_files, workspace.root, workspace.scratch, paths)
+            await workspace.clear(task.tree)
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):

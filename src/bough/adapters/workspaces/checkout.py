@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
 from bough.adapters.workspaces import disk, handles
 from bough.adapters.workspaces.calm import calm
@@ -22,8 +22,10 @@ from bough.adapters.workspaces.file_index import (
     join_path,
 )
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.scan import Scanner, is_sure, make_stamp
+from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Trash
+from bough.adapters.workspaces.stamps import get_kind, is_sure, look_at, make_stamp
+from bough.adapters.workspaces.watch import ChangedFolders
 from bough.core.errors import WorkspaceError
 
 
@@ -72,36 +74,89 @@ def _write_link(parent: int, name: bytes, target: bytes) -> bytes:
 
 
 def reclaim(
-    git: Git, top: bytes, known: FileIndex, wanted: FileIndex, clock: Callable[[], int], trash: Trash
+    git: Git,
+    top: bytes,
+    known: FileIndex,
+    changed: ChangedFolders | None,
+    wanted: FileIndex,
+    clock: Callable[[], int],
+    trash: Trash,
 ) -> FileIndex:
     """Turn a checkout that another task had into one that holds the wanted files and nothing else. `known`: what bough
-    itself wrote there; whatever does not have the stamp that it got then is removed."""
+    itself wrote there; whatever does not have the stamp that it got then is removed. `changed`:
+    the folders that may differ from that; None: all."""
     found = FileIndex({}, set())
     # An earlier task may have opened its folders to others, or closed them to itself.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
     folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
+    looked: list[bytes] = []
     try:
         with calm():
             while waiting:
                 path = waiting.pop()
                 here, there = known.folders.get(path) or Folder(), wanted.folders[path]
                 inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
+                waiting += [join_path(path, name) for name in inner]
+                if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
+                    found.folders[path] = here
+                    continue
+                looked.append(path)
                 found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
                 handle = folders.at(path)
                 if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
                     os.fchmod(handle, mode)
                 found.folders[path].files = _untouched(handle, here, there, inner, trash)
-                waiting += [join_path(path, name) for name in inner]
     finally:
         folders.close()
-    lacking = {path: Entry(*file[:2]) for path, file in _lacking(found, wanted)}
+    lacking = dict(_lacking(found, wanted, looked))
     for path, file in fill(git, top, lacking, clock).items():
         parent, _, name = path.rpartition(b"/")
         found.folders[parent].files[name] = file  # its tree is known: it is the wanted one
-    found.read = len(lacking)
+    found.read, found.looked = len(lacking), len(looked)
     found.take_rules()
     return found
+
+
+def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list[bytes]:
+    """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
+    content decides."""
+    altered = []
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            known = found.folders.get(folder)
+            for name, file in known.files.items() if known is not None else ():
+                path = join_path(folder, name)
+                now = look_at(path, handle)
+                if (now != file.stamp or not file.sure) and not _has_content(top, path, file, now):
+                    altered.append(path)
+    finally:
+        os.close(handle)
+    return altered
+
+
+def _has_content(top: bytes, path: bytes, file: File, now: bytes) -> bool:
+    """Whether a file with the stamp `now` still has the content that was found. Reads no more than the old size."""
+    if file.mode == LINK or not now or get_kind(now) != get_kind(file.stamp):
+        return False
+    parent, _, name = path.rpartition(b"/")
+    try:
+        with handles.open_folder(top, parent) as within:
+            return handles.read_with_access(within, name, lambda: disk.compute_blob_id(name, within)) == file.id
+    except OSError:  # a folder was replaced with a link
+        return False
+
+
+def stamp_folders(top: bytes, found: FileIndex) -> None:
+    """Record the stamps of folders that only bough has written to since it scanned or filled them."""
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path, folder in found.folders.items():
+            if not folder.stamp:
+                folder.stamp = look_at(path, handle)
+    finally:
+        os.close(handle)
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
@@ -127,11 +182,11 @@ def _still(was: File, info: os.stat_result) -> bool:
     return was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
 
 
-def _lacking(found: FileIndex, wanted: FileIndex) -> Iterator[tuple[bytes, File]]:
-    for path, folder in found.folders.items():
+def _lacking(found: FileIndex, wanted: FileIndex, looked: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
+    for path in looked:
         for name, file in wanted.folders[path].files.items():
-            if name not in folder.files:
-                yield join_path(path, name), file
+            if name not in found.folders[path].files:
+                yield join_path(path, name), Entry(*file[:2])
 
 
 def restore(

@@ -46,9 +46,14 @@ class Folder(Struct):
     """Content id of the `.gitignore` in it."""
     id: bytes | None = None
     """Of its tree; None for a folder without any kept file."""
+    stamp: bytes = b""
+    """Of the folder itself, taken before its names were read; empty: unknown."""
+    other: set[bytes] = field(default_factory=set)
+    """Names that are neither kept nor ignored: pipes, sockets, and what a file system could take for `.git`."""
 
     def copy(self) -> Folder:
-        return Folder(dict(self.files), dict(self.folders), set(self.ignored), self.shared, self.rules, self.id)
+        files, folders, ignored = dict(self.files), dict(self.folders), set(self.ignored)
+        return Folder(files, folders, ignored, self.shared, self.rules, self.id, self.stamp, set(self.other))
 
     @property
     def bare(self) -> bool:
@@ -65,10 +70,14 @@ class FileIndex(Struct):
     """Completely empty folders."""
     read: int = 0
     """Files that had to be read."""
+    looked: int = 0
+    """Folders that had to be scanned."""
+    embedded: set[bytes] = field(default_factory=set)
+    """Folders with an embedded git repository."""
 
     def copy(self) -> FileIndex:
         """To be changed in place of this one, which must no longer be used where it has fresh folders."""
-        return FileIndex(dict(self.folders), set(self.fresh), set(self.bare))
+        return FileIndex(dict(self.folders), set(self.fresh), set(self.bare), embedded=set(self.embedded))
 
     def files(self) -> Iterator[tuple[bytes, File]]:
         for path, folder in self.folders.items():
@@ -175,17 +184,23 @@ class Tracked:
     def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:
         """`base`: what a task started from, whose files are kept too."""
         self.paths: set[bytes] = set()
-        self.folders: set[bytes] = set()
+        self._folders: set[bytes] = set()
+        self._waiting: list[set[bytes]] = []
+        """Paths whose folders are not computed yet."""
         self._base = base
         self.add(paths)
 
     def add(self, paths: Iterable[bytes]) -> None:
-        for path in paths:
-            self.paths.add(path)
-            while path := path.rpartition(b"/")[0]:
-                if path in self.folders:
-                    break
-                self.folders.add(path)
+        self._waiting.append(set(paths))
+        self.paths |= self._waiting[-1]
+
+    @property
+    def folders(self) -> set[bytes]:
+        while self._waiting:
+            for path in self._waiting.pop():
+                while (path := path.rpartition(b"/")[0]) and path not in self._folders:
+                    self._folders.add(path)
+        return self._folders
 
     def __contains__(self, path: bytes) -> bool:
         return path in self.paths or (self._base is not None and self._base.file(path) is not None)

@@ -42,7 +42,8 @@ from bough.adapters.workspaces import (
     watch,
 )
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, format_path
-from bough.adapters.workspaces.checkout import reclaim, restore
+from bough.adapters.workspaces.checkout import find_altered, reclaim, restore, stamp_folders
+from bough.adapters.workspaces.clearing import find_others
 from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, Tracked, find_differing, write_tree
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.git_settings import Stamp, disarm
@@ -50,7 +51,7 @@ from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repo
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.scan import PERSONS, Scanner
-from bough.adapters.workspaces.spares import Spares
+from bough.adapters.workspaces.spares import Made, Spares
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port, rewrite_interpreters
 from bough.adapters.workspaces.tree_cache import TreeCache, find_moves, make_move
 from bough.core.active_files import Edge, find_edge
@@ -67,8 +68,7 @@ _LEFTOVER = 24 * 3600.0
 _TEXT = 16 << 20
 """Bytes of a file that are read as text."""
 _FEW = 0.1
-"""Files per folder of a checkout that may be rewritten every time it is reused: recording that they are correct takes
-longer."""
+"""Changed files or folders, per folder, that are scanned again every time: recording them takes longer."""
 
 
 async def _run_in_thread(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -198,6 +198,7 @@ class GitWorkspace:
         self._remake = remake
         self._tracked = Tracked()
         self._found: FileIndex | None = None
+        self._marked = FileIndex()
         self._busy = threading.Lock()
         self._settings: Stamp | None = None
         self.env: Mapping[str, str] = {}
@@ -262,7 +263,45 @@ class GitWorkspace:
             except (OSError, WorkspaceError):
                 # Something in it cannot even be read. Only what the tree has matters.
                 made = self._remake(tree)
-                self._found, self._tracked, self._scanner.watch = made._found, made._tracked, made._scanner.watch
+                self._found, self._tracked, self._scanner = made._found, made._tracked, made._scanner
+
+    async def clear(self, tree: str) -> list[str]:
+        return await _run_in_thread(f"clear {self.root}", self._clear, tree)
+
+    def _clear(self, tree: str) -> list[str]:
+        # The home and the /tmp of commands are temporary files too.
+        for folder in (self.scratch, self.scratch.with_name(f"{self.scratch.name}.private")):
+            for entry in disk.list_entries(os.fsencode(folder)) if folder.exists() else ():
+                disk.remove(entry.path)
+        with self._busy:
+            wanted = self._repository.listings.found(tree)
+            others = sorted(find_others(self._peek(), wanted))
+            for path in others:
+                handles.remove_below(self._scanner.top, path)
+        return [format_path(path) for path in others]
+
+    async def mark(self) -> None:
+        await _run_in_thread(f"look at the files of {self.root}", self._mark)
+
+    def _mark(self) -> None:
+        with self._busy:
+            self._marked = self._peek()
+
+    def _peek(self) -> FileIndex:
+        if self._found is None:
+            with Batch(self._repository.objects) as batch:
+                self._found = self._scanner.scan(None, self._tracked, batch)
+                batch.flush()
+        return self._scanner.peek(self._found, self._tracked)
+
+    async def list_altered(self) -> list[str]:
+        return await _run_in_thread(f"look at the files of {self.root}", self._list_altered)
+
+    def _list_altered(self) -> list[str]:
+        with self._busy:
+            changed = self._scanner.compare(self._marked)
+            folders = self._marked.folders if changed is None else changed.folders
+            return [format_path(path) for path in find_altered(self._scanner.top, self._marked, folders)]
 
     async def checkpoint(self, tree: str, message: str) -> str:
         return await _run_in_thread("keep a checkpoint", self._checkpoint, tree, message)
@@ -284,7 +323,7 @@ class TreeContents:
         self._found = repository.listings.found(tree)
 
     def paths(self) -> list[str]:
-        return [format_path(path) for path in self._repository.listings.of(self._tree)]
+        return self._repository.listings.paths(self._tree)
 
     def id(self, path: str) -> str:
         file = self._found.file(path.encode(errors="surrogateescape"))
@@ -339,6 +378,7 @@ class GitWorkspaces:
         self._busy: dict[Path, threading.Lock] = {}
         self._spares = Spares(home)
         self._watches: dict[Path, watch.CheckoutWatch] = {}
+        self._made: dict[Path, Made] = {}
 
     def _prepared(self) -> Repository:
         with self._lock:
@@ -364,18 +404,21 @@ class GitWorkspaces:
 
     def _take(self) -> str:
         repository = self._prepared()
-        git, kept = repository.git, repository.path / "person"
-        mine = Tracked()
+        git, rules = repository.git, repository.path / "info" / "exclude"
         # All of git's answers at once: each takes longer to start than to answer.
         with ThreadPoolExecutor() as asking:
             everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
             tracked = asking.submit(person_repository.list_tracked, git, self._root)
+            loading = asking.submit(self._load_person)
             here = person_repository.find_own_excludes(git, self._root)
-            if here is not None:
-                mine.add(tracked.result())
+            mine = Tracked(tracked.result() if here is not None else ())
+            record, before = loading.result()
+            for paths in asking.map(partial(person_repository.list_embedded, git, self._root), before.embedded):
+                mine.add(paths)
             excludes = person_repository.join_rules(everywhere.result(), here)
-        if (repository.path / "info" / "exclude").read_bytes() != excludes:
-            disk.write_whole(repository.path / "info" / "exclude", excludes, parts=repository.path / "log")
+        settled = rules.read_bytes() == excludes
+        if not settled:
+            disk.write_whole(rules, excludes, parts=repository.path / "log")
         scanner = Scanner(
             self._top,
             ignores=lambda paths: repository.ignores(self._top, paths),
@@ -384,24 +427,35 @@ class GitWorkspaces:
             bounds=PERSONS,
             embedded=lambda folder: person_repository.list_embedded(git, self._root, folder),
         )
+        now = scanner.now()
+        if record is None:
+            settled = False
+        else:
+            settled = settled and not self._has_ignored(mine.paths ^ person_repository.split_paths(record.note))
+            scanner.compare = partial(record.list_changed, git, self._top)
         with Batch(repository.objects, ask=True) as batch:
-            before = self._kept(kept)
-            # Not settled: the person, their editor and their builds go on writing while we look.
-            found = scanner.scan(before, mine, batch, settled=False)
+            found = scanner.scan(before if record is not None else None, mine, batch, settled=settled)
             id = write_tree(found, batch)
             batch.flush()
-        if before is None or found.read or before.folders[b""].id != id:
-            # Only when something differs: it is as large as the project.
-            index.save(kept, found, repository.path / "log")
+        if not settled or _is_worth_saving(found):
+            note = b"".join(b"%s\0" % path for path in sorted(mine.paths))
+            index.save(repository.path / "person", found, now, repository.path / "log", note)
         person_repository.save_empty_folders(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
 
-    def _kept(self, kept: Path) -> FileIndex | None:
+    def _load_person(self) -> tuple[index.Record | None, FileIndex]:
         """The person's files as they were last seen, if their contents still exist."""
-        found = index.load(kept)
-        last = found.folders[b""].id if found is not None else None
-        return found if last is not None and self._repository.existing([last]) else None
+        known = index.load(self._repository.path / "person")
+        if known is not None:
+            last = known[1].folders[b""].id
+            if last is not None and self._repository.existing([last]):
+                return known
+        return None, FileIndex()
+
+    def _has_ignored(self, paths: Collection[bytes]) -> bool:
+        """Whether a rule ignores one of these paths: then it matters whether git tracks it."""
+        return bool(paths) and bool(self._repository.ignores(self._top, paths) - {b""})
 
     async def open(
         self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
@@ -460,6 +514,8 @@ class GitWorkspaces:
                 return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
 
         scanner.watch = self._start_watch(checkout, base, found)
+        if (made := self._made.get(checkout)) is not None:
+            scanner.compare = partial(made.record.list_changed, repository.git, top)
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
         workspace.begin(base, found, self._top)
         installed = self._surroundings.environment is not None
@@ -525,28 +581,35 @@ class GitWorkspaces:
         part.parent.mkdir(parents=True, exist_ok=True)
         known = self._spares.take(part)
         try:
-            found = self._filled(part, known, wanted)
+            found = self._fill(part, known, wanted)
         except (OSError, WorkspaceError):
             if known is None:
                 raise
             self._spares.trash.put(part)
             known = None
-            found = self._filled(part, None, wanted)
-        kept = part.with_name(part.name + spares.ENDING)
+            found = self._fill(part, None, wanted)
         if watch.worth(wanted):
-            if known is None or found.read > _FEW * len(found.folders):
-                index.save(kept, found, self._repository.path / "log")
+            self._made[checkout] = self._record(part, known, found).at(_find_index(checkout))
             # The index first. A checkout without one is filled from nothing again; an index without a checkout means
             # nothing.
-            kept.rename(checkout.with_name(checkout.name + spares.ENDING))
+            _find_index(part).rename(_find_index(checkout))
         part.rename(checkout)
         return found
 
-    def _filled(self, part: Path, known: FileIndex | None, wanted: FileIndex) -> FileIndex:
+    def _fill(self, part: Path, known: Made | None, wanted: FileIndex) -> FileIndex:
+        git, clock, trash, top = self._repository.git, self._repository.clock, self._spares.trash, os.fsencode(part)
         if known is None:
             part.mkdir()
-        git, clock = self._repository.git, self._repository.clock
-        return reclaim(git, os.fsencode(part), known or FileIndex(), wanted, clock, self._spares.trash)
+            return reclaim(git, top, FileIndex(), None, wanted, clock, trash)
+        changed = known.record.list_changed(git, top, known.found)
+        return reclaim(git, top, known.found, changed, wanted, clock, trash)
+
+    def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:
+        if known is not None and not _is_worth_saving(found):
+            return Made(known.record, found)
+        stamp_folders(os.fsencode(part), found)
+        now, parts = self._repository.clock(), self._repository.path / "log"
+        return Made(index.save(_find_index(part), found, now, parts), found)
 
     def _share(self, top: bytes) -> list[bytes]:
         if not self._link_ignored:
@@ -597,8 +660,9 @@ class GitWorkspaces:
 
     def _dispose(self, place: Path) -> None:
         """A reusable checkout is kept for the next task."""
-        if disk.is_folder(place) and place.with_name(place.name + spares.ENDING).is_file():
-            self._spares.give(place)
+        made = self._made.pop(place, None)
+        if disk.is_folder(place) and _find_index(place).is_file():
+            self._spares.give(place, made)
         else:
             disk.remove(os.fsencode(place))
 
@@ -641,10 +705,7 @@ class GitWorkspaces:
         return [_parse_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
     async def paths(self, tree: str) -> list[str]:
-        return [format_path(path) for path in await _run_in_thread("list files", self._read_listing, tree)]
-
-    def _read_listing(self, tree: str) -> Mapping[bytes, Entry]:
-        return self._prepared().listings.of(tree)
+        return await _run_in_thread("list files", lambda: self._prepared().listings.paths(tree))
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         return await _run_in_thread("read files", self._texts, tree, paths)
@@ -731,6 +792,14 @@ class GitWorkspaces:
         moves = self._list_moves(base, tree)
         Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
         return [FileChange(move.kind, format_path(move.path)) for move in moves]
+
+
+def _find_index(checkout: Path) -> Path:
+    return checkout.with_name(checkout.name + spares.ENDING)
+
+
+def _is_worth_saving(found: FileIndex) -> bool:
+    return max(found.read, found.looked) > _FEW * len(found.folders)
 
 
 def make_safe_name(name: str) -> str:

@@ -65,6 +65,14 @@ class Git:
             raise WorkspaceError(f"git {name} failed in {self.repo}: {_extract_reason(done.stderr)}.")
         return done.stdout
 
+    def list_altered(self, top: bytes, index: Path) -> list[bytes] | None:
+        """The files below `top` whose stamps differ from those in an index; None when git could not check them all.
+        Reads no contents."""
+        env = self._environment() | {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": os.fsdecode(top)}
+        done = _run(["git", "diff-files", "--name-only", "-z", "--no-ext-diff"], os.fsdecode(top), env, b"")
+        complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"ignoring ")]
+        return done.stdout.split(b"\0")[:-1] if done.returncode == 0 and not complaints else None
+
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
         """The contents of these blobs, in order, each in pieces; a large one is never in memory as a whole."""
         if not ids:

@@ -1,49 +1,153 @@
-"""The result of a folder scan, kept in a file: a later scan reads only what changed since."""
+"""The result of a folder scan, kept in a file: a later scan reads only what changed since.
+
+The file is a git index, with what git does not know in an extension that git skips: so git can say, at C speed, which
+files changed their stamp. Git compares times by the second only, so a file that was written in the second of the scan
+gets no times in the index, and git reports it every time.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import struct
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import File, FileIndex, Folder
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.stamps import SECOND, STAMP, is_sure, look_at
+from bough.adapters.workspaces.watch import ChangedFolders
 
-_Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
-"""Path, tree and files of each folder, each after its parent."""
+EXTENSION = b"BOUG"
+"""An upper-case name: git may ignore the extension."""
+_HEAD = struct.Struct(">4sII")
+_ENTRY = struct.Struct(">10I20sH")
+_NO_STAMP = STAMP.pack(*(0,) * 7)
+_SEAL = 20
+"""Bytes of the checksum at the end."""
+_LENGTH = struct.Struct(">Q")
+_LOW = 0xFFFFFFFF
+
+_KeptFolder = tuple[bytes, bytes | None, dict[bytes, File], bytes, bytes, list[bytes]]
+"""Path, tree, files, stamp, rules and ignored names of a folder, each after its parent."""
+_Kept = tuple[list[_KeptFolder], list[bytes], bytes]
+"""Folders, those with an embedded repository, and a note of the caller's."""
 
 
-def save(path: Path, found: FileIndex, parts: Path) -> None:
-    """It may get lost: then everything is read again."""
-    kept: _Kept = [(where, folder.id, folder.files) for where, folder in found.folders.items() if not folder.bare]
-    body = msgspec.msgpack.encode(sorted(kept))
-    disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False, parts=parts)
+class Record(Struct, frozen=True):
+    """The stamps that a scan found, and the index file that has them."""
+
+    place: Path
+    seal: bytes
+    folders: dict[bytes, bytes]
+    """Stamps of the folders; empty where a later write could have the same one."""
+    note: bytes = b""
+
+    def list_changed(self, git: Git, top: bytes, before: FileIndex) -> ChangedFolders | None:
+        """The folders below `top` in which something may differ from `before`, the result of this scan or a later one;
+        None when git cannot say. A folder with an unchanged stamp has the same names in it."""
+        altered = git.list_altered(top, self.place)
+        if altered is None or _read_seal(self.place) != self.seal:  # without the file, git would report nothing
+            return None
+        folders = {path.rpartition(b"/")[0] for path in altered}
+        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for path in before.folders:
+                known = self.folders.get(path)
+                if not known or look_at(path, handle) != known:
+                    folders.add(path)
+        finally:
+            os.close(handle)
+        return ChangedFolders(folders, set())
 
 
-def load(path: Path) -> FileIndex | None:
+def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> Record:
+    """It may get lost: then everything is read again. `now`: the time before the scan, or until which only bough
+    wrote."""
+    with calm():
+        kept: _Kept = (
+            sorted(
+                (where, each.id, each.files, _settled_stamp(each, now), each.rules, sorted(each.ignored))
+                for where, each in found.folders.items()
+            ),
+            sorted(found.embedded),
+            note,
+        )
+        files = sorted(found.files())
+        entries = b"".join([_make_entry(where, file, now) for where, file in files])
+        own = msgspec.msgpack.encode(kept)
+        own += _LENGTH.pack(len(own))
+        body = b"".join(
+            (_HEAD.pack(b"DIRC", 2, len(files)), entries, EXTENSION, (len(own) & _LOW).to_bytes(4, "big"), own)
+        )
+    seal = hashlib.sha1(body, usedforsecurity=False).digest()
+    disk.write_whole(path, body + seal, durable=False, parts=parts)
+    return _make_record(path, seal, kept)
+
+
+def _make_record(path: Path, seal: bytes, kept: _Kept) -> Record:
+    folders, _, note = kept
+    return Record(path, seal, {where: stamp for where, _, _, stamp, *_ in folders}, note)
+
+
+def _settled_stamp(folder: Folder, now: int) -> bytes:
+    """Empty for a folder whose `.gitignore` is itself ignored: git would not report a change of it."""
+    hidden = folder.rules and b".gitignore" not in folder.files
+    return folder.stamp if folder.stamp and not hidden and is_sure(folder.stamp, now) else b""
+
+
+def _make_entry(path: bytes, file: File, now: int) -> bytes:
+    settled = file.sure and file.stamp and is_sure(file.stamp, now, SECOND)
+    written, changed, size, number, _, owner, group = STAMP.unpack(file.stamp if settled else _NO_STAMP)
+    mode = int(file.mode, 8)
+    times = (*divmod(changed, SECOND), *divmod(written, SECOND))
+    values = (*times, 0, number, mode, owner, group, size)
+    head = _ENTRY.pack(*(value & _LOW for value in values), file.id, min(len(path), 0xFFF))
+    return head + path + bytes(8 - (len(head) + len(path)) % 8)
+
+
+def load(path: Path) -> tuple[Record, FileIndex] | None:
     """None when there is nothing to trust: missing, truncated or damaged."""
     try:
         body = path.read_bytes()
     except OSError:
         return None
-    if hashlib.sha256(body[32:]).digest() != body[:32]:
+    seal = body[-_SEAL:]
+    if hashlib.sha1(memoryview(body)[:-_SEAL], usedforsecurity=False).digest() != seal:
         return None
+    end = len(body) - _SEAL - _LENGTH.size
+    (length,) = _LENGTH.unpack_from(body, end)
     try:
         with calm():
-            return _found(msgspec.msgpack.decode(body[32:], type=_Kept))
+            kept = msgspec.msgpack.decode(memoryview(body)[end - length : end], type=_Kept)
+            found = _read_kept(kept)
     except msgspec.MsgspecError:
         return None
+    return (_make_record(path, seal, kept), found) if found is not None else None
 
 
-def _found(kept: _Kept) -> FileIndex | None:
-    found = FileIndex({b"": Folder()}, set())
-    for where, id, files in kept:
+def _read_kept(kept: _Kept) -> FileIndex | None:
+    folders, embedded, _ = kept
+    found = FileIndex({b"": Folder()}, set(), embedded=set(embedded))
+    for where, id, files, stamp, rules, ignored in folders:
         if where:
             parent, _, name = where.rpartition(b"/")
             if parent not in found.folders:
                 return None
             found.folders[parent].folders[name] = None
-        found.folders[where] = Folder(files, id=id)
+        found.folders[where] = Folder(files, ignored=set(ignored), rules=rules, id=id, stamp=stamp)
+    found.bare = {where for where, folder in found.folders.items() if where and folder.bare}
     return found
+
+
+def _read_seal(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            file.seek(-_SEAL, os.SEEK_END)
+            return file.read()
+    except OSError:
+        return b""

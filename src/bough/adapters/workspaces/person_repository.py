@@ -28,33 +28,35 @@ def find_own_excludes(git: Git, root: Path) -> Path | None:
     raise WorkspaceError(f"git cannot read the repository at {root}: {complaint}.")
 
 
-def list_tracked(git: Git, root: Path) -> list[bytes]:
+def list_tracked(git: Git, root: Path) -> set[bytes]:
     status, out, complaint = git.ask("ls-files", "-z", folder=root)
     if status != 0:
         raise WorkspaceError(f"git cannot list the files of {root}: {complaint}.")
-    paths = _split(out)
-    if any(path.startswith(HOME + b"/") or path == HOME for path in paths):
+    if b"\0%s/" % HOME in b"\0" + out or b"\0%s\0" % HOME in b"\0" + out:  # one search, not one a path
         raise WorkspaceError(
             f"This repository has {HOME.decode()} under version control, which is bough's private folder: "
             f"run `git rm -r -q --cached {HOME.decode()}` and move it elsewhere, then run bough again."
         )
-    return paths
+    return split_paths(out)
 
 
 def list_ignored(git: Git, root: Path) -> list[str]:
     """The person's ignored paths, topmost only; a folder's with a slash. Nothing when git cannot tell."""
     asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
     status, out, _ = git.ask(*asked, folder=root)
-    return [os.fsdecode(path) for path in _split(out)] if status == 0 else []
+    return [os.fsdecode(path) for path in sorted(split_paths(out))] if status == 0 else []
 
 
-def list_embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
+def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
     """What a submodule or an embedded repository tracks, as paths from the root.
 
     When git cannot tell, its files count as untracked: kept unless a rule ignores them.
     """
-    status, out, _ = git.ask("ls-files", "-z", folder=root / os.fsdecode(folder))
-    return [join_path(folder, path) for path in _split(out)] if status == 0 else []
+    place = root / os.fsdecode(folder)
+    if not (place / ".git").exists():
+        return set()
+    status, out, _ = git.ask("ls-files", "-z", folder=place)
+    return {join_path(folder, path) for path in split_paths(out)} if status == 0 else set()
 
 
 def find_global_excludes(git: Git, root: Path) -> Path:
@@ -69,8 +71,9 @@ def join_rules(*files: Path | None) -> bytes:
     return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in files if path is not None and path.is_file())])
 
 
-def _split(out: bytes) -> list[bytes]:
-    return [path for path in out.split(b"\0") if path]
+def split_paths(out: bytes) -> set[bytes]:
+    """Those of a list with a zero byte behind each."""
+    return set(out.split(b"\0")) - {b""}
 
 
 MANY = 1_000

@@ -50,6 +50,15 @@ class ProvisionedWorkspace:
     async def restore(self, tree: str, exact: bool = False) -> None:
         await self._inner.restore(tree, exact)
 
+    async def clear(self, tree: str) -> list[str]:
+        return await self._inner.clear(tree)
+
+    async def mark(self) -> None:
+        await self._inner.mark()
+
+    async def list_altered(self) -> list[str]:
+        return await self._inner.list_altered()
+
     async def checkpoint(self, tree: str, message: str) -> str:
         return await self._inner.checkpoint(tree, message)
 

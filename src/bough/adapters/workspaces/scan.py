@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import struct
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -37,6 +36,7 @@ from bough.adapters.workspaces.file_index import (
     join_path,
 )
 from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.stamps import is_sure, make_stamp
 from bough.adapters.workspaces.watch import ChangedFolders, CheckoutWatch
 from bough.core.errors import Unkeepable, WorkspaceError
 
@@ -107,6 +107,8 @@ class Scanner(Struct):
     bounds: Bounds = Bounds()
     watch: CheckoutWatch | None = None
     """Says which folders need not be scanned again."""
+    compare: Callable[[FileIndex], ChangedFolders | None] = lambda before: None
+    """The same, by comparing the stamps of all files and folders; None when it cannot say."""
 
     def now(self) -> int:
         """An earlier stamp than this was written before now: no later write has the same stamp. bough's own files are
@@ -125,13 +127,27 @@ class Scanner(Struct):
     ) -> FileIndex:
         """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
         `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
-        matter; for others it is enough that they exist. `exact`: also folders that the watch does not report.
-        `Unkeepable` when there is more than may be kept."""
+        matter; for others it is enough that they exist. `exact`: do not rely on the watch. `Unkeepable` when there is
+        more than may be kept."""
         changed = self.watch.changed() if self.watch is not None else None
-        if exact or before is None or not settled:
-            changed = None
-        with self.telling(), calm():
-            return self._scan(before, tracked, batch, settled, wanted, changed)
+        told = changed is not None and not exact
+        with self.telling():
+            if before is None or not settled:
+                changed = None
+            elif not told:
+                changed = self.compare(before)
+            return self._look(before, tracked, batch, settled, wanted, changed, told)
+
+    def peek(self, before: FileIndex, tracked: Tracked) -> FileIndex:
+        """A scan whose result is not kept, without the contents of new files. The watch reports the same changes to
+        the next scan."""
+        changed = self.watch.changed() if self.watch is not None else None
+        with self.telling():
+            told = changed if changed is not None else self.compare(before)
+            found = self._look(before, tracked, None, True, before, told, told=True)
+            if self.watch is not None and changed is not None:
+                self.watch.repeat(changed)
+            return found
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -144,7 +160,7 @@ class Scanner(Struct):
                 self.watch.lose()
             raise
 
-    def _scan(
+    def _look(
         self,
         before: FileIndex | None,
         tracked: Tracked,
@@ -152,13 +168,14 @@ class Scanner(Struct):
         settled: bool,
         wanted: FileIndex | None,
         changed: ChangedFolders | None,
+        told: bool,
     ) -> FileIndex:
-        look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
-        found = look.through(changed)
-        if look.rules_changed:
-            changed = None
-            found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
-        if self.watch is not None and changed is None:
+        with calm():
+            look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
+            found = look.through(changed)
+            if look.rules_changed:
+                found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
+        if self.watch is not None and not told:
             self.watch.trust()
         return found
 
@@ -215,6 +232,7 @@ class _Look:
         unknown: list[tuple[bytes, bytes, Item]] = []
         below: list[bytes] = []
         looked = {path: Folder() for path in paths}
+        self._found.looked += len(looked)
         for path, folder in looked.items():
             before = self._before.folders.get(path)
             for entry in self._entries(path, folder, before):
@@ -255,6 +273,7 @@ class _Look:
             handle = self._folders.at(path)
             if self._by.watch is not None:
                 self._by.watch.cover(path, handle)
+            folder.stamp = make_stamp(os.fstat(handle))
             items = _list_items(handle, folder, self._find_surely_kept(path, before))
         except (FileNotFoundError, NotADirectoryError):
             if not path:
@@ -263,14 +282,21 @@ class _Look:
         except PermissionError as error:
             raise self._make_unreadable_error(path) from error
         if path and any(item.name == b".git" for item in items):
-            self._tracked.add(self._by.embedded(path))
+            self._enter_repository(path)
+        reserved = {item.name for item in items if is_reserved(item.name) or (not path and item.name.lower() == HOME)}
+        folder.other |= reserved
         return [
             item
             for item in items
-            if not is_reserved(item.name)
-            and (path or item.name.lower() != HOME)
-            and not (item.kind == LINK and self._is_shared(path, folder, item.name))
+            if item.name not in reserved and not (item.kind == LINK and self._is_shared(path, folder, item.name))
         ]
+
+    def _enter_repository(self, path: bytes) -> None:
+        """What an embedded repository tracks is kept, even when it was ignored before the repository was made."""
+        if self._settled and not self._by.own and path not in self._before.embedded:
+            self.rules_changed = True
+        self._found.embedded.add(path)
+        self._tracked.add(self._by.embedded(path))
 
     def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
         """Files of the folder that are kept, if they still exist."""
@@ -424,23 +450,11 @@ def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[I
                 items.append(Item(name, FOLDER))
             elif entry.is_symlink():
                 items.append(Item(name, LINK))
+            else:
+                folder.other.add(name)
     return items
 
 
 def _shorten(path: bytes) -> str:
     text = os.fsdecode(path)
     return text if len(text) <= 100 else f"{text[:100]}…"
-
-
-def is_sure(stamp: bytes, now: int) -> bool:
-    """Whether a file with this stamp, known to be unwritten between then and now, was last written before now."""
-    written, changed, *_ = _STAMP.unpack(stamp)
-    return bool(max(written, changed) < now)
-
-
-_STAMP = struct.Struct("<qqqQI")
-"""In few bytes: there may be hundreds of thousands."""
-
-
-def make_stamp(info: os.stat_result) -> bytes:
-    return _STAMP.pack(info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode)

@@ -15,6 +15,9 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from bough.adapters.workspaces import disk, handles, index
 from bough.adapters.workspaces.file_index import FileIndex
@@ -24,15 +27,29 @@ MOST = 8
 ENDING = ".index"
 
 
+class Made(NamedTuple):
+    """A checkout that bough made: what it wrote there, and the index beside it, which may be older."""
+
+    record: index.Record
+    found: FileIndex
+
+    def at(self, place: Path) -> Made:
+        """The same, with the index moved."""
+        return Made(replace(self.record, place=place), self.found)
+
+
 class Spares:
     def __init__(self, home: Path) -> None:
         self._folder = home / "spare"
         self.trash = Trash(home / "trash")
+        self._last: tuple[str, Made] | None = None
+        """The one given last: its index need not be read again."""
 
-    def take(self, place: Path) -> FileIndex | None:
+    def take(self, place: Path) -> Made | None:
         """Move one to an unused place, with its index next to it; returns what bough wrote in it. None: there is
         none."""
-        for spare in self._all():
+        last, made = self._last or ("", None)
+        for spare in sorted(self._all(), key=lambda spare: spare.name != last):
             try:
                 # A rename has one winner, whatever the number of processes: no lock is needed.
                 spare.rename(place)
@@ -41,14 +58,17 @@ class Spares:
             kept = place.with_name(place.name + ENDING)
             with suppress(FileNotFoundError):
                 spare.with_name(spare.name + ENDING).rename(kept)
-            if (found := index.load(kept)) is not None:
-                return found
+            if spare.name == last and made is not None:
+                self._last = None
+                return made.at(kept)
+            if (known := index.load(kept)) is not None:
+                return Made(*known)
             # Without its index nobody knows which files in it are bough's own.
             self.trash.put(place)
         return None
 
-    def give(self, checkout: Path) -> None:
-        """A checkout whose task is finished, and the index next to it."""
+    def give(self, checkout: Path, made: Made | None) -> None:
+        """A checkout whose task is finished, and the index next to it. `made`: what is in that, when it is known."""
         kept = checkout.with_name(checkout.name + ENDING)
         if len(self._all()) >= MOST:
             kept.unlink(missing_ok=True)
@@ -58,6 +78,8 @@ class Spares:
         spare = self._folder / os.urandom(6).hex()
         kept.rename(spare.with_name(spare.name + ENDING))  # first: without it the other is worthless
         checkout.rename(spare)
+        if made is not None:
+            self._last = spare.name, made
 
     def clear(self) -> None:
         """Remove them all."""

@@ -4,14 +4,11 @@ ones are needed, again and again, and git need not be asked for what bough has j
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 
-from bough.adapters.workspaces.apply import Move
-from bough.adapters.workspaces.calm import calm
+from bough.adapters.workspaces.apply import Move, format_path
 from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, find_differing
 
-Listing = Mapping[bytes, Entry]
 REMEMBERED = 8
 
 
@@ -21,7 +18,7 @@ class TreeCache:
     def __init__(self, ask: Callable[[str], FileIndex]) -> None:
         self._ask = ask
         self._remembered: dict[str, FileIndex] = {}
-        self._listed: dict[str, Listing] = {}
+        self._listed: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: FileIndex) -> None:
@@ -42,16 +39,15 @@ class TreeCache:
         self.know(tree, found)
         return found
 
-    def of(self, tree: str) -> Listing:
-        """All of its files, in the order of paths: the cost grows with their number."""
+    def paths(self, tree: str) -> list[str]:
+        """Of all its files, in order: the cost grows with their number."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
-            with calm():
-                listed = MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
+            listed = [format_path(path) for path in sorted(path for path, _ in found.files())]
             with self._lock:
                 if tree in self._remembered:
                     self._listed[tree] = listed
-        return listed
+        return list(listed)
 
 
 def find_moves(base: FileIndex, tree: FileIndex) -> list[Move]:

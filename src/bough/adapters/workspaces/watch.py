@@ -20,7 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bough.adapters.workspaces import handles
 from bough.adapters.workspaces.file_index import FileIndex, join_path
 
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
@@ -50,14 +49,24 @@ class CheckoutWatch:
         self._handle = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._sure = False
         self._taken = 0
+        self._repeated = ChangedFolders(set(), set())
 
     def cover(self, path: bytes, handle: int) -> None:
         """Watch that folder too from now on. Call this before scanning it."""
+        # By handle: its path may by now lead to something else.
+        self._add(path, b"/proc/self/fd/%d" % handle)
+
+    def cover_all(self, top: bytes, found: FileIndex) -> None:
+        """All folders of a checkout that was just created and has not changed since."""
+        for path in found.folders:
+            self._add(path, join_path(top, path) if path else top)
+        self.trust()
+
+    def _add(self, path: bytes, place: bytes) -> None:
         if self._handle < 0:
             return None
         try:
-            # By handle: its path may by now lead to something else.
-            number = _call("inotify_add_watch", self._handle, b"/proc/self/fd/%d" % handle, MASK)
+            number = _call("inotify_add_watch", self._handle, place, MASK)
         except OSError:  # no more available
             return self.close()
         if number not in self._paths:
@@ -67,16 +76,6 @@ class CheckoutWatch:
         self._paths[number] = path
         return None
 
-    def cover_all(self, top: bytes, found: FileIndex) -> None:
-        """All folders of a checkout that was just created and has not changed since."""
-        folders = handles.Folders(top, own=True)
-        try:
-            for path in found.folders:
-                self.cover(path, folders.at(path))
-        finally:
-            folders.close()
-        self.trust()
-
     def trust(self) -> None:
         """All folders are covered, and were scanned since."""
         self._sure = self._handle >= 0
@@ -85,9 +84,13 @@ class CheckoutWatch:
         """A report was not acted upon: from now on nothing is known, until everything is scanned again."""
         self._sure = False
 
+    def repeat(self, changed: ChangedFolders) -> None:
+        """Report these changes again: the scan that they were reported to was not kept."""
+        self._repeated = changed
+
     def changed(self) -> ChangedFolders | None:
         """What happened since the last call; None: unknown. It includes what bough itself did."""
-        found = ChangedFolders(set(), set())
+        found, self._repeated = self._repeated, ChangedFolders(set(), set())
         while self._handle >= 0:
             try:
                 events = os.read(self._handle, 1 << 18)

@@ -1,0 +1,286 @@
+"""Git and the stamps of folders say what changed: that is never less than a look at everything finds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough.adapters.workspaces import checkout, index, scan, watch
+from bough.adapters.workspaces.file_index import Tracked
+from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git_program import Git
+from tests.adapters.test_workspaces import git, project
+from tests.adapters.test_workspaces_watch import FILES, at_once, change
+
+RULES = "ignored/\n*.log\n"
+
+
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The folders that were looked through; small checkouts are recorded and watched too."""
+    monkeypatch.setattr(watch, "WORTH", 0)
+    found: list[bytes] = []
+    entries, untouched = scan._Look._entries, checkout._untouched
+
+    def noted(look: scan._Look, path: bytes, *rest: Any) -> list[scan.Item]:
+        found.append(path)
+        return entries(look, path, *rest)
+
+    def reclaimed(handle: int, *rest: Any) -> dict[bytes, Any]:
+        found.append(b"reclaimed")
+        return untouched(handle, *rest)
+
+    monkeypatch.setattr(scan._Look, "_entries", noted)
+    monkeypatch.setattr(checkout, "_untouched", reclaimed)
+    return found
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The folders of which git was asked what had changed in them."""
+    found: list[bytes] = []
+    real = Git.list_altered
+
+    def noted(git: Git, top: bytes, index: Path) -> list[bytes] | None:
+        found.append(os.path.basename(top))  # noqa: PTH119
+        return real(git, top, index)
+
+    monkeypatch.setattr(Git, "list_altered", noted)
+    return found
+
+
+def pass_a_second() -> None:
+    """Git tells times apart by the second; a person's disk may be a little behind the clock."""
+    now = int(time.time())
+    while int(time.time() - 0.1) <= now:
+        time.sleep(0.01)
+
+
+async def settled(tmp_path: Path) -> GitWorkspaces:
+    """A project whose files were at rest when they were last looked at."""
+    root = project(tmp_path / "project", {**FILES, ".gitignore": RULES})
+    workspaces = GitWorkspaces(root, prepare_home(root), link_ignored=False)
+    pass_a_second()
+    await workspaces.take()
+    return workspaces
+
+
+async def opened(workspaces: GitWorkspaces, tree: str, name: str) -> GitWorkspace:
+    """A checkout whose files were at rest when they were written down."""
+    with pytest.MonkeyPatch.context() as at_rest:
+        # A checkout that takes longer to fill than the clock's tick is sure of its stamps; this one waits for it.
+        at_rest.setattr(checkout, "is_sure", lambda stamp, now: True)
+        await workspaces.open("run", "first", tree, "")
+    pass_a_second()
+    await workspaces.discard("run", "first")
+    return await workspaces.open("run", name, tree, "")
+
+
+@at_once
+async def test_what_the_person_left_alone_is_not_looked_at(tmp_path: Path, looked: list[bytes]) -> None:
+    workspaces = await settled(tmp_path)
+    root = tmp_path / "project"
+    looked.clear()
+    tree = await workspaces.take()
+    assert set(looked) <= {b""}, "bough's own folder is made there"
+    stamp = (root / "a" / "b" / "x.txt").stat()
+    (root / "a" / "b" / "x.txt").write_text("A/B x\n")
+    os.utime(root / "a" / "b" / "x.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    (root / "d" / "new.txt").write_text("new\n")
+    (root / "e" / "f" / "y.txt").unlink()
+    looked.clear()
+    changed = await workspaces.take()
+    assert set(looked) - {b""} == {b"a/b", b"d", b"e/f"}
+    assert [str(each.path) for each in await workspaces.changes(tree, changed)] == [
+        "a/b/x.txt",
+        "d/new.txt",
+        "e/f/y.txt",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@at_once
+async def test_what_a_person_may_do_is_seen(tmp_path: Path, looked: list[bytes], seed: int) -> None:
+    rng = random.Random(seed)
+    workspaces = await settled(tmp_path)
+    root = tmp_path / "project"
+    kept = root / ".bough" / "repo.git" / "person"
+    old = kept.read_bytes()
+    for _ in range(8):
+        for _ in range(rng.randint(1, 3)):
+            change_as_a_person(root, rng)
+        kept.write_bytes(old)
+        found = await workspaces.take()
+        kept.unlink()
+        assert found == await workspaces.take()
+
+
+def change_as_a_person(root: Path, rng: random.Random) -> None:
+    path = rng.choice(("a/kept.log", "d/ignored/x.txt", "new.log", "e/f/x.txt"))
+    match rng.randrange(6):
+        case 0:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(f"{rng.random()}\n")
+            git(root, "add", "-f", path)
+        case 1:
+            git(root, "rm", "-q", "--cached", "--ignore-unmatch", path)
+        case 2 if not (root / "d" / ".git").exists() and (root / "d").is_dir():
+            (root / "d" / "inner.log").write_text("tracked there\n")
+            git(root / "d", "init", "-q")
+            git(root / "d", "add", "-f", "inner.log")
+        case 3:
+            (root / ".git" / "info" / "exclude").write_text(rng.choice(("", "y.txt\n")))
+        case _:
+            inside = [path for path in root.iterdir() if path.name not in (".git", ".bough")]
+            change(
+                rng.choice([path for path in inside if path.is_dir() and not path.is_symlink()] or [root / "a"]), rng
+            )
+
+
+@at_once
+async def test_what_becomes_tracked_is_kept_although_it_is_ignored(tmp_path: Path, looked: list[bytes]) -> None:
+    root = project(tmp_path / "project", {**FILES, ".gitignore": RULES})
+    (root / "a" / "kept.log").write_text("x\n")
+    (root / "d" / "inner.log").write_text("x\n")
+    workspaces = GitWorkspaces(root, prepare_home(root), link_ignored=False)
+    pass_a_second()
+    tree = await workspaces.take()
+    git(root, "add", "-f", "a/kept.log")
+    first = await workspaces.take()
+    assert [each.path for each in await workspaces.changes(tree, first)] == ["a/kept.log"]
+    git(root, "rm", "-q", "--cached", "a/kept.log")
+    assert await workspaces.take() == tree
+    git(root / "d", "init", "-q")
+    git(root / "d", "add", "-f", "inner.log")
+    second = await workspaces.take()
+    assert [each.path for each in await workspaces.changes(tree, second)] == ["d/inner.log"]
+    git(root / "d", "rm", "-q", "--cached", "inner.log")
+    assert await workspaces.take() == tree
+
+
+@at_once
+async def test_rules_that_are_ignored_themselves(tmp_path: Path, looked: list[bytes]) -> None:
+    root = project(tmp_path / "project", {**FILES, ".gitignore": ".gitignore\n"})
+    (root / "d" / ".gitignore").write_text("nothing\n")
+    (root / "d" / "more.txt").write_text("x\n")
+    workspaces = GitWorkspaces(root, prepare_home(root), link_ignored=False)
+    pass_a_second()
+    tree = await workspaces.take()
+    (root / "d" / ".gitignore").write_text("more.*\n")
+    changed = await workspaces.take()
+    assert [each.path for each in await workspaces.changes(tree, changed)] == ["d/more.txt"]
+
+
+@at_once
+async def test_a_write_in_the_second_of_the_look_is_seen(tmp_path: Path, looked: list[bytes]) -> None:
+    """With the same size and its time set back, as unpacking does: git alone would take it for the same."""
+    workspaces = await settled(tmp_path)
+    place = tmp_path / "project" / "d" / "x.txt"
+    pass_a_second()
+    place.write_text("1\n")
+    os.utime(place, (1_600_000_000, 1_600_000_000))
+    await asyncio.sleep(0.1)  # long enough for stamps to be believed
+    (tmp_path / "project" / ".bough" / "repo.git" / "person").unlink()
+    tree = await workspaces.take()
+    place.write_text("2\n")
+    os.utime(place, (1_600_000_000, 1_600_000_000))
+    changed = await workspaces.take()
+    assert [each.path for each in await workspaces.changes(tree, changed)] == ["d/x.txt"]
+
+
+@at_once
+async def test_a_check_costs_no_look_at_what_nobody_touched(
+    tmp_path: Path, looked: list[bytes], asked: list[bytes]
+) -> None:
+    workspaces = await settled(tmp_path)
+    tree = await workspaces.take()
+    await opened(workspaces, tree, "again")
+    await workspaces.discard("run", "again")
+    looked.clear()
+    asked.clear()
+    task = await workspaces.open("run", "task", tree, "")
+    assert asked == [b"task.part"] and looked.count(b"reclaimed") <= 1, "the top, which git's folder was put into"
+    (task.root / "a" / "x.txt").write_text("changed\n")
+    (task.root / "ignored").mkdir()
+    (task.root / "ignored" / "state").write_text("passed\n")
+    changed = await task.snapshot()
+    looked.clear()
+    asked.clear()
+    await task.restore(changed, exact=True)
+    assert await task.clear(changed) == ["ignored"]
+    await task.mark()
+    assert await task.list_altered() == []
+    assert set(looked) <= {b"", b"a"}
+    assert asked == [b"task", b"task"], "before the check and after it"
+
+
+@at_once
+async def test_what_no_watch_tells_is_found_before_a_verdict_and_after_it(tmp_path: Path, looked: list[bytes]) -> None:
+    """A write by another name, in a folder that nobody watches; and one that sets the time back."""
+    workspaces = await settled(tmp_path)
+    tree = await workspaces.take()
+    task = await opened(workspaces, tree, "task")
+    (task.root / "ignored").mkdir()
+    (task.root / "ignored" / "y.txt").hardlink_to(task.root / "e" / "f" / "y.txt")
+    await task.snapshot()
+    (task.root / "ignored" / "y.txt").write_text("e/f!y\n")
+    looked.clear()
+    await task.restore(tree, exact=True)
+    assert (task.root / "e" / "f" / "y.txt").read_text() == FILES["e/f/y.txt"]
+    assert b"a/b/c" not in looked
+    await task.clear(tree)
+    await task.mark()
+    stamp = (task.root / "d" / "x.txt").stat()
+    (task.root / "d" / "x.txt").write_text("d X\n")
+    os.utime(task.root / "d" / "x.txt", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    (task.root / "d" / "y.txt").write_text(FILES["d/y.txt"])
+    (task.root / "d" / "z.txt").unlink()
+    assert await task.list_altered() == ["d/x.txt", "d/z.txt"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@at_once
+async def test_an_exact_look_finds_what_a_look_at_everything_does(
+    tmp_path: Path, looked: list[bytes], seed: int
+) -> None:
+    rng = random.Random(seed)
+    workspaces = await settled(tmp_path)
+    tree = await workspaces.take()
+    task = await opened(workspaces, tree, "task")
+    for _ in range(10):
+        for _ in range(rng.randint(1, 4)):
+            change(task.root, rng)
+        exact = await task.snapshot(exact=True)
+        whole = scan.Scanner(task._scanner.top, task._scanner.ignores, lambda: 0).scan(
+            None, Tracked(base=workspaces._repository.listings.found(tree)), None
+        )
+        found = workspaces._repository.listings.found(exact)
+        assert {path: file[:2] for path, file in whole.files()} == {path: file[:2] for path, file in found.files()}
+    await workspaces.discard("run", "task")
+    next_one = await workspaces.open("run", "next", tree, "")
+    assert {str(path.relative_to(next_one.root)) for path in next_one.root.rglob("*.txt")} == set(FILES)
+    assert all((next_one.root / path).read_text() == text for path, text in FILES.items())
+
+
+@at_once
+async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, looked: list[bytes]) -> None:
+    workspaces = await settled(tmp_path)
+    kept = tmp_path / "project" / ".bough" / "repo.git" / "person"
+    known = index.load(kept)
+    assert known is not None
+    record, found = known
+    top = os.fsencode(tmp_path / "project")
+    assert record.list_changed(workspaces._repository.git, top, found) is not None
+    shutil.copy(kept, tmp_path / "copy")
+    kept.unlink()
+    assert record.list_changed(workspaces._repository.git, top, found) is None
+    kept.write_bytes((tmp_path / "copy").read_bytes()[:-1] + b"x")
+    assert record.list_changed(workspaces._repository.git, top, found) is None
+    assert index.load(kept) is None
