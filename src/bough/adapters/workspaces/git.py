@@ -444,7 +444,7 @@ class GitWorkspaces:
         repository.listings.know(id.hex(), found)
         return id.hex()
 
-    def _load_person(self) -> tuple[index.Record | None, FileIndex]:
+    def _load_person(self) -> tuple[index.SavedScan | None, FileIndex]:
         """The person's files as they were last seen, if their contents still exist."""
         known = index.load(self._repository.path / "person")
         if known is not None:

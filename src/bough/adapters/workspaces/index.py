@@ -38,7 +38,7 @@ _Kept = tuple[list[_KeptFolder], list[bytes], bytes]
 """Folders, those with an embedded repository, and a note of the caller's."""
 
 
-class Record(Struct, frozen=True):
+class SavedScan(Struct, frozen=True):
     """The stamps that a scan found, and the index file that has them."""
 
     place: Path
@@ -65,7 +65,7 @@ class Record(Struct, frozen=True):
         return ChangedFolders(folders, set())
 
 
-def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> Record:
+def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:
     """It may get lost: then everything is read again. `now`: the time before the scan, or until which only bough
     wrote."""
     with calm():
@@ -89,9 +89,9 @@ def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"")
     return _make_record(path, seal, kept)
 
 
-def _make_record(path: Path, seal: bytes, kept: _Kept) -> Record:
+def _make_record(path: Path, seal: bytes, kept: _Kept) -> SavedScan:
     folders, _, note = kept
-    return Record(path, seal, {where: stamp for where, _, _, stamp, *_ in folders}, note)
+    return SavedScan(path, seal, {where: stamp for where, _, _, stamp, *_ in folders}, note)
 
 
 def _settled_stamp(folder: Folder, now: int) -> bytes:
@@ -110,7 +110,7 @@ def _make_entry(path: bytes, file: File, now: int) -> bytes:
     return head + path + bytes(8 - (len(head) + len(path)) % 8)
 
 
-def load(path: Path) -> tuple[Record, FileIndex] | None:
+def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
     """None when there is nothing to trust: missing, truncated or damaged."""
     try:
         body = path.read_bytes()

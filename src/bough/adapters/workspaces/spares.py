@@ -30,7 +30,7 @@ ENDING = ".index"
 class Made(NamedTuple):
     """A checkout that bough made: what it wrote there, and the index beside it, which may be older."""
 
-    record: index.Record
+    record: index.SavedScan
     found: FileIndex
 
     def at(self, place: Path) -> Made:
