@@ -125,6 +125,7 @@ class AcpTalk:
         self._charged = (0, 0, 0.0)
 
     async def begin(self) -> None:
+        # Nothing is offered: what it reads, writes and runs then happens in its own process, inside the sandbox.
         nothing = schema.FileSystemCapabilities(read_text_file=False, write_text_file=False)
         offered = await self._ask(
             self._connection.initialize(
@@ -176,6 +177,7 @@ class AcpTalk:
     async def _heard(self, patience: float) -> Acting | TurnEnded:
         while True:
             if ready := self._ready():
+                # Calls that it starts at once are reported one by one; those that belong together become one round.
                 await asyncio.sleep(_TOGETHER)
                 return self._acting(self._ready() or ready)
             if self._turn is not None and self._turn.done():

@@ -75,6 +75,8 @@ class AnthropicModel(OrderedModel):
                 self._heads.system(prompt.system),
                 self._heads.tools(prompt.tools),
                 b',"messages":[',
+                # Marked where the last request ended, because its cache entry ends there, and the provider looks back
+                # only 20 blocks from a mark for one.
                 messages[:before] + b"," + MARK if before else b"",
                 messages[before:],
                 CLOSED if messages else b"]}",
@@ -150,6 +152,8 @@ class _AnthropicUsage(Struct):
     def tokens(self) -> Usage:
         written, read = clamp_count(self.cache_creation_input_tokens), clamp_count(self.cache_read_input_tokens)
         return Usage(
+            # Anthropic's input_tokens leaves out what was written to the cache or read from it; other providers count
+            # it.
             input=clamp_count(self.input_tokens) + written + read,
             output=clamp_count(self.output_tokens),
             cache_read=read,

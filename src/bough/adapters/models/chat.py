@@ -268,6 +268,7 @@ class ChatReader(BaseReader):
         call = self._open_call(piece, function.name or "")
         if piece.id is not None and not call.id:
             call.id = str(piece.id)
+        # Some servers send a name in pieces, others repeat the whole name with every piece.
         if function.name and function.name != call.name:
             call.name += function.name
         if isinstance(function.arguments, str):

@@ -130,6 +130,7 @@ def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
     if network["upstream"]:
         return _connect_through(urlsplit(network["upstream"]), host, port)
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        # The address that is connected to is checked, not one from a lookup of its own: a second answer could differ.
         where = ipaddress.ip_address(address[0])
         if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
             raise ValueError(f"its name resolves to {where}, which is this machine")
@@ -170,6 +171,7 @@ def _rewrite_head(head: bytes, method: str, target: str, version: str) -> bytes:
     """A plain request as its server expects it: the path only, and one request to a connection."""
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    # One request per connection: a second one could name another host, and nobody would check it.
     dropped = (b"proxy-connection:", b"connection:", b"proxy-authorization:")
     lines = [line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(dropped)]
     return b"\r\n".join([f"{method} {path} {version}".encode("latin-1"), *lines, b"Connection: close", b"", b""])

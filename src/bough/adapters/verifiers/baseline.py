@@ -80,6 +80,8 @@ class Baselines:
         return _load(path)
 
     def _path(self, tree: str, check: Check) -> Path:
+        # With the surroundings (interpreter, packages, settings), because the same tree fails or passes depending on
+        # them.
         key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
         return self._folder / f"{tree}-{key}.{FORMAT}.json"
 
@@ -100,6 +102,7 @@ async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
     if (kept := _load(path)) is not None:
         return kept
     known = await measure()
+    # A check that could not even run is measured again: somebody may have installed what it lacked.
     if not known.lacking:
         _save(path, known)
     return known

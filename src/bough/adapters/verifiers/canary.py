@@ -104,6 +104,7 @@ def _falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, s
     for name, function, body in bodies:
         values = _find_bindings(function, body)
         expected = list(_find_expected(body))
+        # All values of one test at once: one wrong expectation is enough to make it fail.
         # Of a script, only the last: an earlier one would end it.
         for value in expected[-1:] if function is None else expected:
             if made := list(_falsify_value(value, values, place)):

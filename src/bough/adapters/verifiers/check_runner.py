@@ -55,6 +55,7 @@ class CheckRunner:
 
     async def here(self, check: Check, task: Task, workspace: Workspace, say: Say) -> Ran:
         """The check once, whole, on the task's tree in its own workspace."""
+        # Exact: file watches can miss a write through a hard link, and a verdict must not rest on that.
         await workspace.restore(task.tree, exact=True)
         gone = await self._clear_workspace(task.tree, workspace)
         return await self._run_check(check, task, task.tree, workspace, say, gone)
@@ -106,6 +107,7 @@ class CheckRunner:
     ) -> Ran:
         texts = await self._texts.of(tree, check.command)
         await workspace.mark()
+        # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # A discovered check runs from the top; the step's own, from the person's folder.
@@ -123,6 +125,8 @@ class CheckRunner:
         finally:
             loading.cancel()
         text = await asyncio.to_thread(decode_output, finished.output)
+        # An old or wrapped runner may not know the report option. That is not the project's failure, so it runs as
+        # written.
         if has_refused(text, finished.exit_status):
             finished = await self._run_sandboxed(
                 run_in_folder(at, check.command), {}, check, workspace, task.rules, say

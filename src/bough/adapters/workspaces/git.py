@@ -243,8 +243,7 @@ class GitWorkspace:
                 id = write_tree(found, batch)
                 batch.flush()
             self._found = found
-            # After the tree, in the same lock: the agent's own .git is its to change, but bough must not run its hooks
-            # and filters.
+            # The agent may change its own .git. A person whose shell shows the branch there would run what it names.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
         return id.hex()
