@@ -53,6 +53,8 @@ async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
         return
     own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
     writing = {mine for mine, theirs in own.items() if theirs.id in heard.writes}
+    # An agent that asks for no permission has begun its calls by the time it reports them. They are recorded as started
+    # all the same, so that after a crash the files are put back.
     yield [said, *(e.ToolStarted(call.id, call.id in writing) for call in said.calls)]
     yield await _collect_results(list(own.items()), writing, task, site)
 
@@ -65,6 +67,7 @@ async def _hear_next(task: Task, site: Site) -> Acting | TurnEnded:
 async def _open_talk(task: Task, site: Site) -> Talk:
     """The conversation with every pending message sent: started, or resumed after a crash."""
     ports, attempt = site.ports, _get_attempt(task)
+    # The agent acts on its own from here on, so this is the last moment to notice that another worker has the task.
     await ports.fence.cross()
     if site.talk is not None and site.talking == attempt.number:
         unsaid = [message.text for message in attempt.messages.since(site.told) if isinstance(message, Said)]

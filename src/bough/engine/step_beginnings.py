@@ -167,6 +167,7 @@ class Beginnings:
         """Every completed step of every earlier run by its key; the latest counts."""
         done: dict[str, tuple[str, str]] = {}
         for run in await self._ports.store.runs():
+            # Only earlier runs. A step of this run that is started again has a reason to run again.
             if run == self._run.name:
                 break
             for record in await self._ports.store.read(run, kinds=("ChildSettled",)):

@@ -190,6 +190,7 @@ class EditorSession:
         return replace(watch, recorded=recorded)
 
     async def _carry_out(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        # Events are recorded synchronously, and sending is not: updates are queued, and sent from here in order.
         under_way = asyncio.create_task(work)
         while not under_way.done():
             await asyncio.wait([under_way], timeout=0.1)
@@ -284,6 +285,7 @@ class Agent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Any = None, additional_directories: Any = None, **given: Any
     ) -> schema.LoadSessionResponse:
+        # It becomes part of a path.
         if not session_id.replace("-", "").isalnum():
             raise acp.RequestError.invalid_params({"message": f"{session_id!r} is not a bough session."})
         await self._find_session(session_id, cwd).replay()

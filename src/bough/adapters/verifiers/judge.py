@@ -112,6 +112,7 @@ class Judge:
     async def _gather_evidence(
         self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say, question: Question | None, ran: Ran
     ) -> CheckedWork:
+        # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(run, check, ran, task, workspace, say)
         known = await self._runner.at(run, task, check, task.base)
         advice = await self._make_advice(task, check)
@@ -168,6 +169,7 @@ class Judge:
         return (
             await self._find_foreign_influence(work)
             or await self._find_disagreements(work)
+            # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
             or await self._find_hollow_tests(work)
             or await self._find_broken_dependents(work)
@@ -327,6 +329,7 @@ class Judge:
                 break
         if not found:
             return ()
+        # A regression blames somebody else's work, so it has to show twice.
         again = await self._runner.apart(run, task, check, task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):

@@ -44,6 +44,7 @@ def read_junit(xml: bytes, root: str = "", identify: Identify | None = None) -> 
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
+    # Before the parser, because expat stops at the first of them and the whole report would be lost.
     # Runners copy what tests print. Control characters are not XML, but no reason to lose the whole report.
     clean = _CONTROL.sub(b"?", xml).decode("utf-8", "replace").encode()
     try:

@@ -81,6 +81,7 @@ class Exchange:
         pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
 
         def keep(db: Transaction) -> None:
+            # Two machines may send the same tree at once. Its name is the hash of its content, so either copy will do.
             rows = [(tree, part, base or None, piece) for part, piece in enumerate(pieces)]
             db.many("INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", rows)
 
@@ -89,6 +90,7 @@ class Exchange:
     def _push(self, tree: str) -> None:
         commit = self._repository.write_commit(tree, "", "What a run starts from.")
         run_remote_git(self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}")
+        # After the push, so that whoever reads the row finds the branch.
         row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
         self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
 
@@ -105,6 +107,8 @@ class Exchange:
                 if self._is_here(found):
                     break
                 lacking.append(found)
+            # Oldest first. A tree counts as present when its own object is, so everything it builds on must be here
+            # before it.
             for found in reversed(lacking):
                 self._bring_one(found)
                 self._here.add(found)

@@ -83,6 +83,7 @@ class Objects:
         with Batch(self) as batch:
             batch.write_pack(objects)
             batch.put_in_place()
+        # Their single files were never flushed: after a power cut one can be torn, and git would prefer it to the pack.
         for id in objects:
             disk.remove(self.path(id))
 

@@ -11,6 +11,7 @@ SECOND = 1_000_000_000
 
 
 def make_stamp(info: os.stat_result) -> bytes:
+    # With ctime and inode, because any program can set mtime back (tar, `touch -r`), and no command can set ctime.
     return STAMP.pack(
         info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode, info.st_uid, info.st_gid
     )

@@ -179,6 +179,7 @@ def _is_generated(head: bytes | Hunk) -> bool:
 def _join_both(hunk: Hunk, new: bool) -> bytes | None:
     """Ours, then theirs, where both only added."""
     ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
+    # The base is in the hunk (diff3), and only with it can an addition be told from a change.
     if not (ours.startswith(base) and theirs.startswith(base)):
         return None
     ours, theirs = ours[len(base) :], theirs[len(base) :]

@@ -25,6 +25,7 @@ def count_repetitions(text: str) -> int:
     if len(piece) < PIECE or sum(map(str.isalpha, piece)) < PIECE // 4:
         return 0
     count, at = 1, len(prose) - PIECE
+    # Backwards from the end, because a loop in an answer lasts until it is cut off.
     while (before := prose.rfind(piece, 0, at + PIECE - 1)) >= 0 and at - before <= APART:
         count, at = count + 1, before
     return count

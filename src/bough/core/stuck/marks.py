@@ -59,6 +59,7 @@ def mark_act(act: Act, round_: int, era: int) -> Mark:
     shown = clip_text(act.result)
     masked = mask_text(shown)
     plain = mask_decimals(masked)
+    # Only of failures: a successful `grep error` finds the word too.
     told = () if act.ok else find_trouble(shown)
     return Mark(
         round=round_,

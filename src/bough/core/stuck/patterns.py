@@ -129,6 +129,7 @@ def _find_loop(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...
     same = close = len(wasted)
     while same and wasted[same - 1].lag == wasted[-1].lag <= rules.period:
         same -= 1
+    # Loops drift: a model that alternates between two calls is not always in step, but always close.
     while close and wasted[close - 1].lag <= 2:
         close -= 1
     return tuple(wasted[min(same, close) :])

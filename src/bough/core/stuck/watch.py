@@ -106,6 +106,7 @@ def _note_acts(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
         one = mark_act(act, now, watch.era)
+        # It would otherwise count as a repeat: a 429 looks the same each time.
         if one.transit:
             continue
         found.append(_find_earlier(one, watch.marks, rules))
@@ -177,6 +178,7 @@ def _list_wasted(
     if len(again) < len(found):
         return ()
     kind, lag = max(again, key=lambda each: each[1])
+    # Exactly the same calls with the same error need one round less to count than similar ones.
     verbatim = _list_calls(marks) == _list_calls(one for one in watch.marks if one.round == watch.round - 1)
     return keep_last((*watch.wasted, Wasted(watch.round, lag, kind, verbatim)), rules.window)
 

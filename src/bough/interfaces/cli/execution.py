@@ -162,6 +162,7 @@ async def _wait_until(moment: float, stop: Stop) -> bool:
     stopped = asyncio.Event()
     unwatch = stop.watch(stopped.set)
     try:
+        # In short waits against the wall clock, because asyncio's clock stands still while the machine sleeps.
         while (left := moment - time.time()) > 0 and not stopped.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), min(left, LOOK))
