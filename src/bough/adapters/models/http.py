@@ -27,6 +27,9 @@ from bough.core.errors import Refused
 if TYPE_CHECKING:
     import ssl
 
+SLACK = 0.1
+"""The share by which the limit on silence may be exceeded."""
+
 
 class HttpLink:
     """Keeps a connection for `idle` seconds after its last use. As many at once as there are requests.
@@ -51,8 +54,11 @@ class HttpLink:
         limits = {"connect": timeouts.connect, "read": timeouts.first, "write": timeouts.quiet, "pool": None}
         http = self._idle.pop()[1] if self._idle else self._make_client()
         try:
+            address, host = _parse_url(url)
+            all_headers = [(b"host", host), *headers, (b"content-length", b"%d" % len(body))]
+            content = httpx2.ByteStream(body)
             request = httpx2.Request(
-                method, _parse_url(url), headers=list(headers), content=body, extensions={"timeout": limits}
+                method, address, headers=all_headers, stream=content, extensions={"timeout": limits}
             )
             async with asyncio.timeout(None) as silence:
                 response = await http.send(request, stream=True)
@@ -60,8 +66,8 @@ class HttpLink:
                     # The lines of a stream arrive as they are; only what a server compressed unasked is decompressed.
                     packed = "content-encoding" in response.headers
                     pieces = response.aiter_bytes() if packed else response.aiter_raw()
-                    async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as content:
-                        yield Reply(response.status_code, response.headers, content)
+                    async with aclosing(_limit_silence(pieces, silence, timeouts.quiet)) as answer:
+                        yield Reply(response.status_code, response.headers, answer)
                 finally:
                     await response.aclose()
         except TimeoutError as error:
@@ -109,12 +115,13 @@ class HttpLink:
 
 
 @lru_cache(maxsize=64)
-def _parse_url(url: str) -> httpx2.URL:
-    """An agent asks the same few URLs all the time, and to take one apart costs more than to send the request."""
+def _parse_url(url: str) -> tuple[httpx2.URL, bytes]:
+    """The URL, and its host for the header. An agent asks the same few all the time, and parsing one costs more than
+    sending the request."""
     parsed = httpx2.URL(url)
     if not parsed.host:
         raise httpx2.InvalidURL("it names no host")
-    return parsed
+    return parsed, parsed.netloc
 
 
 async def _limit_silence(
@@ -122,8 +129,10 @@ async def _limit_silence(
 ) -> AsyncGenerator[bytes, None]:
     """The pieces. Once the first arrives, silence is limited: the library has one limit for all reads, and before the
     first byte a slow model may read for minutes."""
-    now = asyncio.get_running_loop().time
+    now, again = asyncio.get_running_loop().time, 0.0
     async for piece in pieces:
-        silence.reschedule(now() + quiet)
+        if (at := now()) >= again:  # Not for every piece: setting a timer costs more than reading one.
+            silence.reschedule(at + quiet * (1 + SLACK))
+            again = at + quiet * SLACK
         yield piece
     silence.reschedule(None)
