@@ -161,7 +161,7 @@ def same_classes(source: Path) -> list[str]:
     return [f"{name} in {', '.join(sorted(found))}" for name, found in sorted(places.items()) if len(found) > 1]
 
 
-LONGEST = 70
+LONGEST = 65
 """Lines of a function, its docstring included."""
 
 

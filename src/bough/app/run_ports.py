@@ -69,10 +69,8 @@ async def open_ports(
         spans = _open_spans(session.env)
         if spans is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        made = {
-            name: _make_model(session, name, choices, endpoints, known, agents, hidden)
-            for name in dict.fromkeys(models.values())
-        }
+        make = partial(_make_model, session, choices, endpoints, known, agents, hidden)
+        made = {name: make(name) for name in dict.fromkeys(models.values())}
         for model in made.values():
             closing.push_async_callback(model.close)
         pace = partial(_pace, session, choices, endpoints, made, fence, watch)
@@ -82,13 +80,10 @@ async def open_ports(
         verifier = ProjectVerifier(session.slots.limit(sandbox), furnished, session.home, met)
         closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
-        # They start when an agent is first asked.
         servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
-        if servers is not None:
-            closing.push_async_callback(servers.close)
-        if executor is not None:
-            closing.push_async_callback(executor.close)
-
+        for last in (servers, executor):
+            if last is not None:
+                closing.push_async_callback(last.close)
         ports = Ports(
             store=session.store,
             models={tier: pace(name) for tier, name in models.items()},  # type: ignore[misc]
@@ -154,12 +149,12 @@ async def _gather_knowledge(
 
 def _make_model(
     session: Session,
-    name: str,
     choices: Choices,
     endpoints: Mapping[str, str],
     known: Knowledge,
     agents: Agents | None,
     hidden: list[str],
+    name: str,
 ) -> Model:
     config = session.config
     if name.startswith(MODEL) and agents is not None:
@@ -215,6 +210,7 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
 
 
 def _make_servers(session: Session, tools: Tools, hidden: list[str]) -> McpTools:
+    """They start when an agent is first asked."""
     return make_servers(
         session.config.mcp,
         tools,

@@ -173,6 +173,7 @@ class _GeminiUsage(Struct, rename="camel"):
     def tokens(self) -> Usage:
         return Usage(
             input=clamp_count(self.prompt_token_count) + clamp_count(self.tool_use_prompt_token_count),
+            # Thoughts are charged as output and counted separately.
             output=clamp_count(self.candidates_token_count) + clamp_count(self.thoughts_token_count),
             cache_read=clamp_count(self.cached_content_token_count),
         )
@@ -239,6 +240,7 @@ class GeminiReader(BaseReader):
         if chunk.usage_metadata is not None:
             self._usage = chunk.usage_metadata.tokens()
         self._model = chunk.model_version or self._model
+        # A prompt that is blocked has no candidate, and so no finish reason.
         if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
             self._stop = "PROHIBITED_CONTENT"
         for candidate in (chunk.candidates or ())[:1]:

@@ -118,6 +118,7 @@ class ResponsesModel(OrderedModel):
                 "name": s.name,
                 "description": s.description,
                 "parameters": s.parameters,
+                # Strict mode wants every property to be required, and ours have defaults.
                 "strict": False,
             }
             for s in specs
@@ -277,6 +278,7 @@ class ResponsesReader(BaseReader):
         if response.error or response.status == "failed":
             raise Complaint(response.error or {"message": "the answer ended with an error without a message"})
         self._model = response.model or self._model
+        # Compatible servers may leave out the events in between and send items only here.
         for index, item in enumerate(response.output or ()):
             if index not in self._items:
                 self._item(index, item)

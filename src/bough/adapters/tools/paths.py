@@ -60,9 +60,11 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
         real = os.path.realpath(workspace.folder / path)
     except (OSError, ValueError) as error:
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
+    # With the separator: `/work/a` must not admit `/work/ab`.
     if real != root and not real.startswith(f"{root}{os.sep}"):
         raise Refusal(_explain_outside(workspace, path))
     steps = Path(real).parts[len(Path(root).parts) :]
+    # In lower case, because some file systems do not tell `.GIT` from `.git`.
     if writing and any(step.lower() == ".git" for step in steps):
         raise Refusal(
             f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."

@@ -44,6 +44,7 @@ class Jest(JavaScript):
         return super().recognise(part, at)
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        # The project's own report is needed where its tools expect it.
         if re.search(r"--(json|outputFile)\b", command):
             return command, dict(env)
         return self.append(command, f"--json --outputFile={quote(str(report))}") or command, dict(env)

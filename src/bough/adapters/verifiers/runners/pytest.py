@@ -75,6 +75,7 @@ class Pytest(Runner):
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         made = hand_on_variable(command, env, "PYTEST_ADDOPTS")
         made["PYTEST_ADDOPTS"] = join_options(env.get("PYTEST_ADDOPTS"), _make_options(report, command))
+        # The command line comes after PYTEST_ADDOPTS and wins, so a `-x` in it can only be undone at its end.
         stops = self.place(command) and re.search(_STOPS_EARLY, command)
         return (self.append(command, "--maxfail=0") or command) if stops else command, made
 
@@ -151,6 +152,7 @@ def find_pytest_sign(look: ProjectFiles) -> str:
 
 def _make_options(report: Path, command: str) -> str:
     # xunit1 is the family that names each test's file.
+    # One file that cannot be collected must not hide what all the others say.
     options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
     if "no:cacheprovider" in command:  # Then the next option would be unknown.
         return options

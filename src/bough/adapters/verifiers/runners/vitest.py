@@ -29,6 +29,7 @@ class Vitest(JavaScript):
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         if "--outputFile" in command:
             return command, dict(env)
+        # Naming a reporter switches off the default one, which people and models read.
         options = f"--reporter=default --reporter=junit --outputFile.junit={quote(str(report))}"
         return self.append(command, options) or command, dict(env)
 
