@@ -29,6 +29,7 @@ def make_consent(
             consents.keep(root, wishes, allowed=True)
             return wishes.keys()
         said = consents.of(root)
+        # Compared by value: an answer holds for what the person was shown, not for what the file says next time.
         open_ = {name: value for name, value in wishes.items() if value != said.refused.get(name)}
         open_ = {name: value for name, value in open_.items() if value != said.allowed.get(name)}
         if open_ and (answer := ask(root, open_)) is not None:

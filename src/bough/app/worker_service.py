@@ -35,16 +35,7 @@ if TYPE_CHECKING:
     from bough.adapters.executors.fleet import Janitor, Member, Worker
     from bough.adapters.stores.postgresql import PostgresStore
 
-NEEDED = (
-    "bough.engine.remote_leaf",
-    "bough.app.model_knowledge",
-    "bough.adapters.fenced_ports",
-    "bough.adapters.models.chat",
-    "bough.adapters.sandboxes.process",
-    "bough.adapters.tools.workbench",
-    "bough.adapters.verifiers.verifier",
-    "bough.adapters.workspaces.provisioning",
-)
+NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
 """What running a task loads."""
 Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
@@ -194,6 +185,7 @@ class Serving:
         async with session._ports(
             run.models, Choices(), RunObserver(), run.endpoints, run.folder, outside=outside
         ) as ports:
+            # The run is the coordinator's. What this worker may do stands or falls with its own row among the workers.
             ports.fence.hold(partial(_check_member, self._member))
             yield replace(ports, worker=self._member.id)
 

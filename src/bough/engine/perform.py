@@ -170,6 +170,7 @@ async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
     specs = {spec.name: spec for spec in _for_role(_get_attempt(task).role, site.ports.tools.specs)}
     well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
     for calls in _group_calls(command.calls, specs):
+        # Durable before the call runs: a call that was started and has no result was interrupted.
         yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
         each = await asyncio.gather(
@@ -208,6 +209,7 @@ async def _run_tool(
     if task.round.last and call.name not in HAND_OVER_TOOLS:
         text = "This was the hand-over round: only `done` and `note` were available."
         return [e.ToolFinished(call.id, False, text, fault=True)]
+    # An agent that changes something and says `done` in one answer has not seen that the change failed.
     if call.name == "done" and not well and not task.round.last:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
     workspace = await site.open(task)
@@ -252,6 +254,8 @@ def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
 
 async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
     text = site.ports.prompt("interrupted").strip()
+    # Put back and reported, never repeated: how far the call had come is unknown, and a command may not bear running
+    # twice.
     events: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "a tool call was interrupted")]
     events += [e.ToolFinished(call.id, False, text, interrupted=True) for call in command.calls]
     yield events
@@ -266,6 +270,7 @@ async def _roll_back(command: c.RollBack, task: Task, site: Site) -> Batches:
 async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     ports = site.ports
     workspace = await site.open(task)
+    # What agents and tool servers left running would change files while the check runs.
     await ports.leave(workspace)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]

@@ -71,6 +71,7 @@ class FileSystemView:
         opens."""
         known = _find_home()
         self._home = _resolve(env.get("HOME") or known)
+        # Both of them: HOME may point elsewhere, and the real home has to be hidden all the same.
         homes = {self._home, _resolve(known)}
         empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))

@@ -16,7 +16,10 @@ from bough.core.errors import UsageError, WorkspaceError
 
 def commit(root: Path, paths: Sequence[str], message: str) -> str:
     """Commit these files as they are now, and nothing else that is staged or changed."""
+    # Literal, because a name with `*` or `[` is a pattern to git; forced, because a tracked file that an ignore rule
+    # names would be refused.
     _run_git(root, ["add", "--all", "--force", "--", *(f":(literal){path}" for path in paths)])
+    # Only these: what else the person has staged stays staged.
     _run_git(root, ["commit", "--quiet", "--file=-", "--only", "--", *(f":(literal){path}" for path in paths)], message)
     return _run_git(root, ["rev-parse", "HEAD"]).strip()
 

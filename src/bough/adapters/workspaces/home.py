@@ -141,6 +141,7 @@ def _make_config(repo: Path) -> str:
         "[core]",
         "\trepositoryformatversion = 0",
         "\tbare = false",
+        # git finds out in the same way, but only when it creates a repository itself.
         f"\tignorecase = {_format_bool((repo / 'hEaD').exists())}",
         f"\tprecomposeunicode = {_format_bool(sys.platform == 'darwin')}",
         "\thooksPath = /dev/null",

@@ -82,6 +82,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
 
 async def _run(server: uvicorn.Server, listening: socket.socket, until: int | None) -> None:
     def look() -> None:
+        # However the parent ends, even by SIGKILL, its children get another parent.
         server.should_exit = server.should_exit or os.getppid() != until
         loop.call_later(1.0, look)
 
@@ -126,6 +127,7 @@ def _load_saved(file: Path) -> SavedServer:
 def _save(file: Path, kept: SavedServer) -> None:
     """Readable only by its owner."""
     new = file.with_suffix(f".{os.getpid()}")
+    # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read the token.
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
         stream.write(msgspec.json.encode(kept))
     new.replace(file)
