@@ -14,7 +14,8 @@ from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step, build_goal_step
-from bough.views.run_view import Outcome, TaskView
+from bough.views.run_view import Outcome
+from bough.views.task_view import TaskView
 from tests.engine.cast import DONE as DONE_CALL
 from tests.engine.cast import LOOK, SWAP, Cast, Part, act, in_order
 from tests.harness import CHECK, Journal, make_project

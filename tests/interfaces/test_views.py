@@ -16,7 +16,8 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Call, Usage
 from bough.core.tree.task_state import State
-from bough.views.run_view import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, describe_call, view_run
+from bough.views.run_view import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, view_run
+from bough.views.task_view import describe_call
 from tests.core.worlds import journals
 from tests.interfaces.journals import started, task_events
 

@@ -30,7 +30,8 @@ from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task_state import SETTLED, State
 from bough.interfaces.terminal.event_lines import Teller
 from bough.ports import Approval, Stop
-from bough.views.run_view import Outcome, describe_call
+from bough.views.run_view import Outcome
+from bough.views.task_view import describe_call
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",

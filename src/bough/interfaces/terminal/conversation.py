@@ -9,7 +9,7 @@ from bough.interfaces.terminal.event_lines import ROLES, STATE_STYLES, Teller, d
 from bough.interfaces.terminal.formatting import escape_text, format_clock, format_count, format_duration, one_line
 from bough.interfaces.terminal.output import TerminalOutput
 from bough.interfaces.terminal.verdict_text import describe_verdict
-from bough.views.run_view import describe_call
+from bough.views.task_view import describe_call
 
 MARGIN = "    "
 

@@ -29,7 +29,8 @@ from bough.interfaces.terminal.formatting import (
 )
 from bough.interfaces.terminal.output import Span
 from bough.interfaces.terminal.verdict_text import choose_style, describe_verdict
-from bough.views.run_view import describe_call, describe_wait
+from bough.views.run_view import describe_wait
+from bough.views.task_view import describe_call
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {

@@ -8,7 +8,7 @@ from bough.interfaces.terminal.event_lines import describe_state
 from bough.interfaces.terminal.formatting import first_line, format_clock, one_line, pad
 from bough.interfaces.terminal.output import Span
 from bough.views.details import Point
-from bough.views.run_view import describe_call
+from bough.views.task_view import describe_call
 
 
 def render_points(points: Sequence[Point]) -> list[list[Span]]:

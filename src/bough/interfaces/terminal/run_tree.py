@@ -33,7 +33,8 @@ from bough.interfaces.terminal.formatting import (
 )
 from bough.interfaces.terminal.output import Span
 from bough.interfaces.terminal.verdict_text import choose_style
-from bough.views.run_view import RunView, TaskView
+from bough.views.run_view import RunView
+from bough.views.task_view import TaskView
 
 ICONS = {
     State.PENDING: "○",

@@ -19,7 +19,8 @@ from bough.interfaces.terminal.task_report import print_report
 from bough.interfaces.terminal.verdict_text import choose_style, describe_evidence, list_shortcomings
 from bough.ports import FileChange
 from bough.views.details import TaskDetail
-from bough.views.run_view import RunView, TaskView
+from bough.views.run_view import RunView
+from bough.views.task_view import TaskView
 
 LABEL = 9
 EVIDENCE = 8
