@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bough.adapters.sandboxes.crew import SupervisorPool
+from tests import no_waiting
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
 settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -52,3 +53,11 @@ def _one_spawner() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bough.adapters.sandboxes.process.SupervisorPool", lambda: pool)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting_for_the_disk() -> None:
+    """A process that is killed loses nothing that it wrote: only a power cut would tell whether the disk was flushed,
+    and a test of the engine would wait for a hundred flushes. What is flushed when is tested by who asks for it
+    (`test_sqlite.py`, `test_workspaces_durable.py`)."""
+    no_waiting.apply()

@@ -26,7 +26,9 @@ def _server() -> str:
     # Processes of one test session share it; the last one that ends removes it.
     session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or str(os.getpid())
     folder = Path(tempfile.gettempdir()) / f"bough-postgres-{session[:12]}"
-    uri: str = pgserver.get_server(folder, cleanup_mode="delete").get_uri()  # type: ignore[attr-defined,unused-ignore]
+    server = pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
+    server.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")  # no test cuts the power
+    uri: str = server.get_uri()
     return uri
 
 

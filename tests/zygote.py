@@ -22,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, NoReturn
 
+from tests import no_waiting
+
 _PRELOADED = ("bough.app.session", "bough.engine.run_loop", "bough.interfaces.cli.entry", "tests.harness")
 _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
@@ -115,6 +117,7 @@ def _zygote() -> socket.socket:
 def _serve() -> None:
     for name in _PRELOADED:
         __import__(name)
+    no_waiting.apply()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=0)
     while True:

@@ -25,6 +25,9 @@ from bough.core.errors import BoughError, DiskFull, Locked, NotFound, ReadOnly, 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
+SYNCHRONOUS = "FULL"
+"""In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were already acted
+on. (Tests cut no power, and do not wait for the disk.)"""
 BUSY = 10.0
 """Seconds to wait for another process's write before giving up …"""
 PATIENCE = 60.0
@@ -183,9 +186,7 @@ class Database:
                 raise self._make_no_runs_error()
             if not self._frozen:
                 _switch_to_wal(db)
-            # In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were
-            # already acted on.
-            db.execute("PRAGMA synchronous = FULL")
+            db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
             db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
             if not tables:
                 self._make(db)
