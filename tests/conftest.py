@@ -13,7 +13,8 @@ from bough.adapters.sandboxes.crew import SupervisorPool
 from tests import no_waiting
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
-settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Half of the usual number of examples: they differ from run to run, and there are many runs.
+settings.register_profile("bough", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bough")
 
 # A shell starts what runs in its background with Ctrl-C ignored, and nohup what it runs with hang-ups ignored. Both

@@ -99,7 +99,7 @@ MESSAGE: st.SearchStrategy[Message] = st.one_of(
 GROWTH = st.lists(st.tuples(st.integers(0, 7), st.lists(MESSAGE, max_size=3)), min_size=1, max_size=25)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(GROWTH, st.integers(1, 4), st.integers(1, 400))
 def test_bodies_are_what_a_naive_encoding_gives(growth: list[tuple[int, list[Message]]], most: int, room: int) -> None:
     """Trails grow, branch off earlier ones and are asked again, with caches far too small for all of them."""

@@ -135,35 +135,35 @@ def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
     json.loads(model.body(Prompt("k", "s", PersistentList((Said("x"), said, Said("y"))), ())))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(CHUNK, max_size=6))
 def test_chunks_of_any_shape(chunks: list[Any]) -> None:
     at = Endpoint("openai:m", "http://127.0.0.1:1")
     check(ChatReader("openai:m", lambda text: None), ChatModel(wires.Client(), at, 1), chunks)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(EVENT, max_size=8))
 def test_events_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("anthropic:m", "http://127.0.0.1:1")
     check(AnthropicReader("anthropic:m", lambda text: None), AnthropicModel(wires.Client(), at, 1), events)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(RESPONSE_EVENT, max_size=8))
 def test_items_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("openai-responses:m", "http://127.0.0.1:1")
     check(ResponsesReader(at.name, lambda text: None), ResponsesModel(wires.Client(), at, 1), events)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(GEMINI_CHUNK, max_size=6))
 def test_parts_of_any_shape(chunks: list[Any]) -> None:
     at = Endpoint("gemini:m", "http://127.0.0.1:1")
     check(GeminiReader(at.name, lambda text: None), GeminiModel(wires.Client(), at, 1), chunks)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.sampled_from([b"data: a", b"data:b", b"\n", b"\r\n", b"\n\n", b": c", b"event: x\n", b""])), st.data()
 )

@@ -20,7 +20,7 @@ from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.scripted import combine_answers
 from bough.views.run_view import Outcome
 from tests.engine.cast import LOOK, SWAP
-from tests.harness import CHECK, Journal
+from tests.harness import QUICK_CHECK, Journal
 
 SETTINGS = """\
 [ladder]
@@ -107,7 +107,7 @@ async def begin(folder: Path, fuse: Fuse | None = None) -> None:
     (folder / "bough.toml").write_text(SETTINGS)
     async with app.open_session(folder, create=True) as session, _ports(session, fuse) as ports:
         first = e.RunStarted(
-            plan=Plan(build_goal_step("Make add add.", check=CHECK)),
+            plan=Plan(build_goal_step("Make add add.", check=QUICK_CHECK)),
             base=await session.workspaces.take(),
             folder="",
             models={"main": "scripted:main", "fast": "scripted:main", "strong": "scripted:strong"},
@@ -158,6 +158,6 @@ def assert_climbed(outcome: Outcome, journal: Journal, goal: Any) -> None:
     )
     assert len(journal.of(e.Reported)) == len(journal.of(e.PersonAnswered)) == 1
     answers = journal.of(e.ModelAnswered, e.HelperAnswered)
-    assert outcome.spend.rounds == goal.spend.rounds == len(answers), "the ledger is exact"
-    assert outcome.spend.tokens == goal.spend.tokens == sum(a.usage.input + a.usage.output for a in answers)
-    assert goal.taken == Counter(TOLD[GOAL])
+    assert outcome.spend.rounds == goal.budget.spend.rounds == len(answers), "the ledger is exact"
+    assert outcome.spend.tokens == goal.budget.spend.tokens == sum(a.usage.input + a.usage.output for a in answers)
+    assert goal.ladder.taken == Counter(TOLD[GOAL])

@@ -172,7 +172,7 @@ PIECES = st.lists(
 CODE = "x[$(touch PWNED)] '; touch PWNED; \" $(touch PWNED) `touch PWNED`\n touch PWNED\n \\"
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(PIECES, st.sampled_from([CODE, "$(touch PWNED)", "'$(touch PWNED)'", "\ntouch PWNED\n", "a[$(touch PWNED)]"]))
 @example("echo a \\\n# {x}", CODE)
 @example('echo "$(echo "{x}")"', CODE)

@@ -107,7 +107,7 @@ TABLES = st.sampled_from(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(TABLES | st.tuples(KEYS, VALUES).map(" = ".join), min_size=1, max_size=14))
 def test_every_key_with_every_kind_of_value(lines: list[str]) -> None:
     survives("\n".join(lines).encode())

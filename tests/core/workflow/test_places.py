@@ -77,7 +77,7 @@ def paths(value: Any, at: KeyPath = ()) -> set[KeyPath]:
     return {at, *(path for name, each in inner for path in paths(each, (*at, name)))}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(LINES, st.sampled_from(["\n", "\r\n"]))
 def test_it_finds_the_keys_that_the_reader_finds(lines: list[str], newline: str) -> None:
     text = accepted(lines, newline)
@@ -131,7 +131,7 @@ run = "x"
     assert places.line(("steps", 0, "action"), "{nowhere}") == 8
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(st.sampled_from("ab=.[]{}\"'#,\\\n 1"), max_size=60))
 def test_whatever_the_text_it_comes_to_an_end(text: str) -> None:
     assert Places(text).line(("a", 0, "b")) >= 1

@@ -111,7 +111,7 @@ def compounds(draw: st.DrawFn, name: str, prefix: str, known: list[str], depth: 
     )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(compounds("goal", "", [], 2) | leaves("goal", []))
 def test_it_loads_as_the_same_plan(goal: Step) -> None:
     text = write_workflow(Plan(goal))
