@@ -26,8 +26,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 SYNCHRONOUS = "FULL"
-"""In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were already acted
-on. (Tests cut no power, and do not wait for the disk.)"""
+"""In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were already
+acted on. (Tests cut no power, and do not wait for the disk.)"""
 BUSY = 10.0
 """Seconds to wait for another process's write before giving up …"""
 PATIENCE = 60.0
