@@ -1,4 +1,4 @@
-"""The original tests on the new code: the test side of a base, put around what the work made of everything else."""
+"""Run the original tests on the new code: the test files of a base, with everything else as the work left it."""
 
 from __future__ import annotations
 

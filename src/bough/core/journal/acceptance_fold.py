@@ -1,4 +1,4 @@
-"""How the fold takes the events of acceptance: claims, checks, rulings about original tests, examiners and probes."""
+"""Fold the events of acceptance: claims, checks, rulings on original tests, examinations and probes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes the events of a task's smaller steps, and of steps that run without an agent."""
+"""Fold the events of a task's steps, and of steps that run without an agent."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _apply_child_settled(task: Task, event: e.ChildSettled, at: float) -> Task:
 
 
 def _charge_child(task: Task, event: e.ChildSettled) -> Task:
-    """What a step spent, it has spent: without what it was charged for that step before."""
+    """Charge the task for what a step spent, minus what it was charged for that step before."""
     children = task.children
     child = children.running[event.child].task if event.child in children.running else event.child
     # A step that was skipped or reused has spent nothing; what an earlier pass of it spent is already counted.
@@ -69,7 +69,7 @@ def _charge_child(task: Task, event: e.ChildSettled) -> Task:
 
 
 def _settle_child(children: TaskChildren, event: e.ChildSettled, most: int) -> TaskChildren:
-    """They, once one has come to its end; `most` of the dead ends are kept."""
+    """The children after one of them has ended; at most `most` dead ends are kept."""
     ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
     return replace(
         children,

@@ -1,4 +1,4 @@
-"""Changes that several events make to a task, and what the parts of the fold share."""
+"""Changes that several kinds of event make to a task."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_groups import Note
 
 Apply = Callable[[Task, Any, float], Task]
-"""The task after an event of one kind, which happened at that time."""
+"""The task after an event, which happened at that time."""
 
 
 def charge(task: Task, spend: Spend) -> Task:
-    """It has spent that too."""
+    """Add to what the task has spent."""
     return replace(task, budget=replace(task.budget, spend=task.budget.spend.plus(spend)))
 
 
@@ -32,7 +32,7 @@ def clear_trouble(task: Task) -> Task:
 
 
 def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
-    """Its notes from now on: the latest, as many as the rules allow."""
+    """Replace the notes: the latest, as many as the rules allow."""
     return replace(task, talk=replace(task.talk, notes=notes[-task.rules.notes :]))
 
 
@@ -42,7 +42,7 @@ def get_attempt(task: Task) -> Attempt:
 
 
 def add_message(task: Task, message: Message) -> Task:
-    """Its conversation with one more message."""
+    """Add a message to the conversation."""
     attempt = get_attempt(task)
     used = attempt.used + measure_messages((message,))
     pictured = attempt.pictured or (isinstance(message, Result) and message.picture is not None)

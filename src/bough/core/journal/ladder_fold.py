@@ -1,4 +1,4 @@
-"""How the fold takes the events of the ladder: signals, rungs, helpers, and a task that another model takes up."""
+"""Fold the events of the ladder: signals, rungs, helpers, and a task that another model continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fold takes the events by which a task gets its smaller steps: estimates, proposals, plans, changes."""
+"""Fold the events that plan a task's steps: estimates, proposals, plans and changes."""
 
 from __future__ import annotations
 

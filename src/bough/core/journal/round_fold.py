@@ -1,4 +1,4 @@
-"""How the fold takes the events of an agent's rounds: the conversation, the model's answers and the tools' results."""
+"""Fold the events of an agent's rounds: the conversation, the model's answers and the tools' results."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
 
 
 def _mark_able(task: Task) -> Task:
-    """Its model has made a usable call: answers without one say something about the conversation, not the protocol."""
+    """The model has made a usable call: later answers without one do not mean that it cannot."""
     if task.attempt is None or not task.attempt.may_change:
         return task
     return replace(task, attempt=replace(task.attempt, may_change=False))

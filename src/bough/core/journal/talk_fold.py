@@ -1,4 +1,4 @@
-"""How the fold takes what people say, and what agents note for those after them."""
+"""Fold what people say and what agents note for later agents."""
 
 from __future__ import annotations
 

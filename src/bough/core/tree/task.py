@@ -1,4 +1,4 @@
-"""A task as the policies see it: everything that the fold keeps of its events."""
+"""A task as the policies see it: its state after all its events."""
 
 from __future__ import annotations
 
@@ -44,26 +44,26 @@ class Attempt(Struct, frozen=True):
     messages: PersistentList[Message]
     rounds: int = 0
     window: int = 0
-    """Tokens that the model can be shown at once; 0: not known."""
+    """The model's context window in tokens; 0: unknown."""
     used: int = 0
-    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
+    """Tokens of the conversation: as the provider counted in the last round, plus an estimate for what came since."""
     compacted: bool = False
-    """It was made smaller since the last round."""
+    """Compacted since the last round."""
     exceeded: str = ""
-    """How the model refused the conversation for its length, until it is made smaller."""
+    """The refusal, if the model refused the conversation for its length, until it is compacted."""
     useless: int = 0
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """Nothing shows yet that its model can call tools: the ladder may take the other protocol."""
+    """Nothing shows yet that the model can call tools: the ladder may switch to the other protocol."""
     agent: str = ""
-    """The outside agent that it is; empty: bough's own."""
+    """The name of the outside agent; empty: bough's own."""
     pictured: bool = False
-    """There was an image in it."""
+    """The conversation has an image."""
 
 
 def quote_person(text: str) -> str:
-    """A person's words, as a note for whoever works on the task."""
+    """A person's words, as a note for the agents."""
     return f"The person says: {text}"
 
 
@@ -73,18 +73,18 @@ class Task(Struct, frozen=True):
     id: str
     version: int = 0
     at: float = 0.0
-    """When its last event happened."""
+    """The time of the last event."""
     state: State = State.PENDING
     why: str = ""
-    """Why it is in its state."""
+    """Why the task is in this state."""
     halt: e.TaskHalted | None = None
     step: Step = Step("", "")
     rules: Rules = Rules()
     inherited: Inherited = Inherited()
-    """What it was told of the work around it."""
+    """What the task was told about the work around it."""
     base: str = ""
     tree: str = ""
-    """Tree of the workspace after the last finished writing call: what a restore goes back to."""
+    """The tree of the workspace after the last finished call that wrote: what a restore returns to."""
     attempt: Attempt | None = None
     origin: TaskOrigin = TaskOrigin()
     budget: TaskBudget = TaskBudget()
@@ -102,43 +102,43 @@ class Task(Struct, frozen=True):
 
     @property
     def created(self) -> bool:
-        """It has begun; one that was taken back to before its beginning has not."""
+        """The task has started, and was not rewound to before its start."""
         return bool(self.base)
 
     @property
     def in_text(self) -> bool:
-        """Its present agent acts by blocks in its text."""
+        """The current agent acts by blocks in its text."""
         return self.attempt is not None and self.attempt.protocol == "text"
 
     @property
     def outside(self) -> bool:
-        """Its present agent is not bough's own."""
+        """The current agent is not bough's own."""
         return self.attempt is not None and self.attempt.protocol == "agent"
 
     @property
     def resting(self) -> bool:
-        """Nothing more to do here for now."""
+        """Nothing more to do for now."""
         return self.state in SETTLED or self.halt is not None
 
     @property
     def gathering(self) -> bool:
-        """It is carried by its smaller steps; no agent of its own is at work."""
+        """Its steps do the work; no agent of its own is active."""
         carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
         return carried and bool(self.plan.steps) and self.attempt is None and self.acceptance.claim is None
 
     @property
     def proposal(self) -> str:
-        """What the complexity gate proposed; a phase is planned whatever its size."""
+        """What the complexity gate proposed."""
         return self.plan.estimate.proposal if self.plan.estimate else ""
 
     @property
     def left(self) -> Limits:
-        """What may still be spent here, without what is reserved for running steps."""
+        """What may still be spent, without what is reserved for running steps."""
         return compute_free(self.budget.limits, self.budget.spend, list(self.reserved.values()))
 
     @property
     def reserved(self) -> dict[str, Limits]:
-        """What running steps may still spend beyond what it was charged for them, by step."""
+        """What running steps may still spend, by step, beyond what was charged for them."""
         return {
             name: compute_remaining(self.children.charged.get(run.task, Spend()), run.grant)
             for name, run in self.children.running.items()
@@ -146,23 +146,23 @@ class Task(Struct, frozen=True):
 
     @property
     def may_change(self) -> tuple[AllowedChange, ...]:
-        """Original tests that may expect something else: decided here, or elsewhere in the run."""
+        """Original tests that may change: decided here or elsewhere in the run."""
         return tuple(dict.fromkeys((*self.inherited.allowed, *self.test_changes.allowed)))
 
     @property
     def asked(self) -> tuple[Requirement, ...]:
-        """What it has to meet of what the goal asks."""
+        """The requirements of the goal that this task has to meet."""
         return self.plan.requirements or self.inherited.requirements
 
     @property
     def said(self) -> tuple[str, ...]:
-        """What people have said about it: no context may lose that."""
+        """What people have said about the task: no context may lose that."""
         mark = quote_person("")
         own = (note.text for note in self.talk.notes if note.text.startswith(mark))
         return tuple(dict.fromkeys((*(text for text in self.inherited.decisions if text.startswith(mark)), *own)))
 
     def standing(self, trouble: Trouble) -> Standing:
-        """Where it stands, as the ladder sees it."""
+        """The situation as the ladder sees it."""
         children = [self.children.settled[step.name] for step in self.plan.steps if step.name in self.children.settled]
         completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
         return Standing(

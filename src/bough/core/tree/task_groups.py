@@ -1,4 +1,4 @@
-"""What a task knows, by what it is about: one small struct for each idea. `task.py` puts them together."""
+"""The state of a task, grouped by topic: one small struct for each. `Task` in `task.py` holds them."""
 
 from __future__ import annotations
 
@@ -24,177 +24,177 @@ class Note(Struct, frozen=True):
 
 
 class TaskOrigin(Struct, frozen=True):
-    """What the task was begun for: it never changes."""
+    """What the task was created for. Never changes."""
 
     key: str = ""
-    """What it is made of: another step with the same key has the same result."""
+    """Identifies the inputs: a step with the same key can reuse the result."""
     subject: Subject | None = None
     merge: Merge | None = None
-    """What it brings together, when it is there for that."""
+    """The merge that this task resolves, if it is a merge task."""
 
 
 class TaskBudget(Struct, frozen=True):
-    """What it may spend, and what it has spent."""
+    """What the task may spend, and what it has spent."""
 
     limits: Limits = Limits()
     granted: bool = False
-    """The limits follow the plan."""
+    """The limits were raised to fit the plan."""
     grows: bool = False
-    """Its grant may still be raised: it rests before its hand-over round."""
+    """The grant may still be raised, so the task rests before its hand-over round."""
     spend: Spend = Spend()
     examining: Spend = Spend()
     """Spent on examiners, reviewers and judges."""
 
 
 class TaskModels(Struct, frozen=True):
-    """What is known about the models that work on it, and when the next call may be made."""
+    """What is known about the models in use, and when to call again after a failure."""
 
     tier: Tier | None = None
-    """The model that later agents of the task get, when it is not the step's."""
+    """The tier for later agents, if it differs from the step's."""
     windows: dict[Tier, int] = {}
-    """What the models' refusals taught about their windows."""
+    """Context windows learned from refusals, by tier."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
-    """The most that is waited, wherever the clock was set meanwhile."""
+    """Upper bound for the wait, in case the clock was changed meanwhile."""
 
 
 class TaskRound(Struct, frozen=True):
-    """The round under way: one call of the model, and the tools that it asks for."""
+    """The current round: one call of the model, and the tools that it calls."""
 
     asking: bool = False
-    """A round was started and the model has not answered, for whatever reason: to ask again is no other round."""
+    """The round has started and the model has not answered yet. Asking again is the same round."""
     last: bool = False
-    """The round under way is the hand-over."""
+    """The current round is the hand-over."""
     handing_over: bool = False
-    """The hand-over was announced: the next round is the last."""
+    """The hand-over was announced: the next round is the last one."""
     handed_over: bool = False
     """The hand-over round is over."""
     text: str = ""
-    """What the model said in the round under way."""
+    """What the model said in the current round."""
     waiting: tuple[Call, ...] = ()
-    """Calls of the last answer that have not been started."""
+    """Calls of the last answer that have not started."""
     started: tuple[Call, ...] = ()
-    """Calls that were started and have not finished. Between effects: interrupted ones."""
+    """Calls that started and have not finished. Found between effects, they were interrupted."""
     started_writes: bool = False
-    """One of those may have changed the workspace."""
+    """One of them may have changed the workspace."""
     acts: tuple[Act, ...] = ()
-    """The calls of that round that have finished, as the stuck detector sees them."""
+    """The finished calls of the round, as the stuck detector sees them."""
     faulty: str = ""
-    """What was wrong with the last answer as a whole, until the agent has been told."""
+    """What was wrong with the last answer as a whole, until the agent is told."""
     faults: int = 0
     """Unusable answers in a row."""
 
 
 class TaskProgress(Struct, frozen=True):
-    """Whether the work still moves."""
+    """Whether the work makes progress."""
 
     attempts: int = 0
-    """How many there have been."""
+    """The number of attempts so far."""
     watch: Watch = Watch()
     signal: Signal | None = None
     """Raised by the last round and not yet recorded."""
     nudged: frozenset[str] = frozenset()
-    """Patterns that were named to the present agent."""
+    """Patterns that the current agent was nudged about."""
     passing: dict[int, int] = {}
-    """The most tests that passed in each of the agents' latest test commands, by a key of the command."""
+    """The most tests that passed in each of the agents' latest test commands, by hash of the command."""
     actions: int = 0
     """Tool calls that changed the workspace, and checks that changed what fails."""
 
 
 class TaskLadder(Struct, frozen=True):
-    """What is in its way, and the rungs that were taken against that."""
+    """What went wrong, and the rungs taken to deal with it."""
 
     means: Means = Means()
     trouble: Trouble | None = None
-    """Why the ladder was asked, until a rung has dealt with it."""
+    """The current trouble, until a rung has dealt with it."""
     rung: Decision | None = None
-    """The rung that was decided on, until its effect is done."""
+    """The chosen rung, until its effect is done."""
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
     soft_rounds: int = 0
-    """Rounds since the last rung, or since the present agent began, or since more tests passed than ever before."""
+    """Rounds since the last rung, since the current agent started, or since more tests passed than ever before."""
 
 
 class TaskPlan(Struct, frozen=True):
-    """Its smaller steps, and how they came about."""
+    """The smaller steps of the task, and how they were planned."""
 
     estimate: e.Estimated | None = None
     requirements: tuple[Requirement, ...] = ()
-    """Of the goal: what it asks."""
+    """What the goal asks for. Only the goal has them."""
     proposed: tuple[Step, ...] = ()
-    """A plan that the person has not answered to."""
+    """A plan that the person has not answered yet."""
     wish: str = ""
-    """What the person wants to be different in the next proposal."""
+    """What the person wants changed in the next proposal."""
     leaf: bool = False
-    """It runs as one piece of work, although it might have been planned."""
+    """Runs as one piece of work, although it could have been planned."""
     steps: tuple[Step, ...] = ()
-    """Its smaller steps, as they are now."""
+    """The current steps."""
     parallel: bool = False
-    """Its steps run at once as soon as their needs are met."""
+    """Steps start as soon as their needs are met, several at a time."""
     conventions: tuple[str, ...] = ()
-    """What its plan says that holds for every step."""
+    """Conventions of the plan that apply to every step."""
     approaches: int = 0
-    """Plans that it has had."""
+    """The number of plans so far."""
     review: bool = False
-    """A phase is over, and whether the steps after it still hold was not asked yet."""
+    """A phase has ended, and the steps after it have not been reviewed yet."""
     split: tuple[Step, ...] = ()
     """Smaller steps that the agent asked for."""
     problems: tuple[str, ...] = ()
-    """What was wrong with a helper's plan, while it may still mend it."""
+    """What was wrong with a helper's plan, while it can still correct it."""
     answered: str = ""
     """What a helper said last."""
     hinted: bool = False
-    """The person was asked, and no plan has been made of the answer yet."""
+    """The person has answered, and the answer has not led to a plan yet."""
 
 
 class TaskChildren(Struct, frozen=True):
-    """How its smaller steps come along: each runs as a task of its own, a child."""
+    """The state of the steps. Each runs as a task of its own, a child."""
 
     running: dict[str, e.ChildStarted] = {}
-    """Those under way, by step, each with the grant that is reserved for it."""
+    """Running steps, each with the grant that is reserved for it."""
     held: dict[str, e.ChildHeld] = {}
-    """Those that are ready and wait for a running one, by step."""
+    """Steps that are ready but wait for a running one."""
     settled: dict[str, e.ChildSettled] = {}
-    """Those that came to their end, by step."""
+    """Steps that have ended."""
     ended: dict[str, e.ChildSettled] = {}
-    """How each step ended last, in whatever pass."""
+    """How each step last ended, in any pass."""
     begun: dict[str, int] = {}
-    """How often each step has run."""
+    """How often each step has started."""
     tries: dict[str, int] = {}
-    """How often each step was begun in this pass."""
+    """How often each step has started in this pass."""
     reopened: frozenset[str] = frozenset()
-    """Steps that are taken up again where they were blocked, until they come to their end."""
+    """Blocked steps that were resumed, until they end."""
     charged: dict[str, Spend] = {}
-    """What it was charged for each of its children, by path segment: one that is retried continues to spend."""
+    """What the task was charged for each child, by path segment. A retried child continues to spend."""
     learned: tuple[str, ...] = ()
-    """Dead ends of its steps: for planners and for other steps, not for its own agents."""
+    """Dead ends of the steps: for planners and other steps, not for the task's own agents."""
     passes: int = 1
     at_state: str = ""
-    """The state that a machine has come to; empty: the first."""
+    """The current state of a state machine; empty: the first."""
     turns: int = 0
-    """Transitions that it has taken."""
+    """The number of transitions so far."""
 
 
 class TaskAcceptance(Struct, frozen=True):
-    """What its agent claims, what the check says of that, and how often it was sent back."""
+    """What the agent claims, what the check says, and how often the work was sent back."""
 
     claim: str | None = None
-    """The agent's summary, once it says it is done."""
+    """The agent's summary, once it claims to be done."""
     verdict: Verdict | None = None
     best: Verdict | None = None
-    """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
+    """The failing verdict with the fewest failures: a repair that made things worse is rolled back to its tree."""
     judged: bool = False
-    """The verdict is about the present claim."""
+    """The verdict is about the current claim."""
     repairs: int = 0
     probe_repairs: int = 0
-    """Of those, how many were for probes that fail."""
+    """How many of the repairs were for failing probes."""
     findings: int = 0
-    """How often work went back to the same agent because of what was found beside a check that passed."""
+    """How often work went back to the same agent because of a finding, although the check passed."""
     found: str | None = None
-    """The tree that it was about last."""
+    """The tree of the last finding."""
     asked_for_test: bool = False
-    """No check was found, and somebody was asked to write a test."""
+    """No check was found, and an agent was asked to write a test."""
 
     @property
     def failing(self) -> Verdict | None:
@@ -203,61 +203,61 @@ class TaskAcceptance(Struct, frozen=True):
 
 
 class TaskTestChanges(Struct, frozen=True):
-    """Original tests that may change, and who was asked about that."""
+    """Which original tests may change, and who decided that."""
 
     allowed: tuple[AllowedChange, ...] = ()
-    """Original tests that may change: decided here, or for one of its steps."""
+    """Changes that were allowed here or in one of the steps."""
     disputes: dict[str, str] = {}
-    """What its agents say against tests, by test."""
+    """What agents object to in a test, by test."""
     ruled_by_judge: str | None = None
-    """The tree that the judge was asked about last …"""
+    """The tree that the judge last ruled on …"""
     ruled_by_person: str | None = None
     """… and the person."""
     denied: str | None = None
-    """The tree of which the person said no."""
+    """The tree that the person refused."""
     decided: str = ""
-    """Why nothing was allowed, as it was said last."""
+    """The latest reason why nothing was allowed."""
 
 
 class TaskExamination(Struct, frozen=True):
-    """What an examiner found beside the check, and the probes that it wrote."""
+    """What an examiner found in addition to the check, and its probes."""
 
     examined: e.Examined | e.ExaminationSkipped | None = None
     probes: tuple[Probe, ...] = ()
-    """Its own, and those that its completed steps have passed."""
+    """Its own probes, and those that completed steps have passed."""
     probed: str = ""
-    """The tree that the probes have run on."""
+    """The tree that the probes last ran on."""
     results: dict[str, Probed] = {}
     contested: dict[str, str] = {}
-    """Why a probe is contested, by its name."""
+    """Why a probe is contested, by name."""
     rulings: dict[str, Ruling] = {}
-    """What a judge says of probes, by name."""
+    """How a judge ruled on contested probes, by name."""
 
 
 class TaskTalk(Struct, frozen=True):
-    """What is noted for later agents, and what people have said."""
+    """Notes for later agents, and what people have said."""
 
     notes: tuple[Note, ...] = ()
     heard: int = 0
-    """The last that a person said and that has reached it, by its `seq`."""
+    """The `seq` of the last message from a person that has reached the task."""
     unheard: tuple[str, ...] = ()
-    """What has reached it since its agent was last told."""
+    """Messages that the current agent has not been told yet."""
     question: str = ""
-    """What it has asked the person, until that is answered."""
+    """The open question to the person."""
 
 
 class TaskOutcome(Struct, frozen=True):
-    """What came of it."""
+    """The results of the task."""
 
     commanding: e.CommandStarted | None = None
-    """The command that is the step, while it runs. Between effects: an interrupted one."""
+    """The running command of a command step. Found between effects, it was interrupted."""
     ran: e.CommandFinished | None = None
     reviewed: e.Reviewed | None = None
     result: str = ""
-    """What came of it, where no agent says so itself."""
+    """The result, if no agent states it: output of the command, or a summary of the steps."""
     summarized: bool = False
     report: str = ""
-    """What was tried and learned, once it is given up."""
+    """What was tried and learned, once the task is given up."""
     files: tuple[str, ...] = ()
-    """Changed since the base, as of the last checkpoint."""
+    """Files changed since the base, as of the last checkpoint."""
     commit: str = ""
