@@ -103,6 +103,9 @@ class Model(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answering)
         self.rounds, self.files = rounds, files
         self.asked: list[float] = []
+        self.used: list[float] = []
+        """Processor seconds of bough and of what it started, when the model was asked."""
+        self.pid = 0
 
 
 class _Answering(BaseHTTPRequestHandler):
@@ -116,11 +119,22 @@ class _Answering(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if b'"edit"' in body.partition(b'"tools":')[2]:  # else an examiner is asked, after the work
             self.server.asked.append(time.perf_counter())
+            self.server.used.append(processor_seconds(self.server.pid))
         done = body.count(b'"role":"assistant"')
         tool, arguments = message(done, self.server.rounds, self.server.files)
         script = Script("run", sys.maxsize, tool, json.dumps(arguments), "", "")
         answer = streamed if b'"stream":true' in body else whole
         self.wfile.write(answer(script, done, len(body)))
+
+
+def processor_seconds(pid: int) -> float:
+    """Of a process and of its children that have ended: what a busy machine does not change. 0 where there is no
+    /proc."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -146,6 +160,10 @@ class Measured:
     end: float
     """From the last answer to the end of the process, less the check."""
     check: float = 0.0
+    start_processor: float = 0.0
+    """Processor seconds until the first call …"""
+    end_processor: float = 0.0
+    """… and from the last one to the end, the check's own among them."""
     rounds: list[float] = field(default_factory=list)
 
 
@@ -164,13 +182,18 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         command += ["--model", "openai:gpt-4o", "--base-url", f"http://127.0.0.1:{server.server_port}/v1"]
         command += ["--rounds", str(rounds + 20), "Change what has to be changed."]
         began = time.perf_counter()
-        done = subprocess.run(command, env=env, cwd=place, capture_output=True, text=True)
-        ended = time.perf_counter()
-        if done.returncode != 0 or len(server.asked) != rounds + 1:
-            sys.exit(
-                f"{len(server.asked)} calls, exit status {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-            )
-        asked = server.asked
+        with tempfile.TemporaryFile() as said:
+            process = subprocess.Popen(command, env=env, cwd=place, stdout=said, stderr=said)
+            server.pid = process.pid
+            _, status, used = os.wait4(process.pid, 0)
+            ended = time.perf_counter()
+            process.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            if process.returncode != 0 or len(server.asked) != rounds + 1:
+                sys.exit(
+                    f"{len(server.asked)} calls, exit status {process.returncode}:\n{said.read().decode()[-6000:]}"
+                )
+        asked, processor = server.asked, server.used
     gaps = [1000 * (after - before) for before, after in pairwise(asked)]
     check = check_seconds(place)
     return Measured(
@@ -180,6 +203,8 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         round=statistics.mean(gaps[2:]),
         end=ended - asked[-1] - check,
         check=check,
+        start_processor=processor[0],
+        end_processor=used.ru_utime + used.ru_stime - processor[-1],
         rounds=gaps,
     )
 
@@ -257,23 +282,24 @@ def measure(files: int, rounds: int, runs: int, profile: Path | None) -> dict[st
 def figures(one: Measured) -> str:
     return (
         f"first call after {one.start:.2f} s, {one.round:.1f} ms a round "
-        f"(edit {one.edit:.1f}, command {one.command:.1f}), end {one.end:.2f} s beside the check of {one.check:.2f} s"
+        f"(edit {one.edit:.1f}, command {one.command:.1f}), end {one.end:.2f} s beside the check of {one.check:.2f} s, "
+        f"processor: {one.start_processor:.2f} s to the first call, {one.end_processor:.2f} s at the end"
     )
 
 
 def table(found: dict[int, dict[str, Measured]]) -> str:
     smallest = min(found)
     lines = [
-        "| files | way | first call, s | edit, ms | command, ms | ms a round | × smallest | × git | end, s |",
-        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| files | way | first call, s | of processor | edit, ms | command, ms | ms a round | × smallest | × git "
+        "| end, s | of processor |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for files, ways in found.items():
         for name, one in ways.items():
-            least = found[smallest][name].round
-            lines.append(
-                f"| {files:,} | {name} | {one.start:.2f} | {one.edit:.1f} | {one.command:.1f} | {one.round:.1f} "
-                f"| {one.round / least:.2f} | {one.round / ways['git worktree'].round:.2f} | {one.end:.2f} |"
-            )
+            values = [one.start, one.start_processor, one.edit, one.command, one.round]
+            values += [one.round / found[smallest][name].round, one.round / ways["git worktree"].round]
+            values += [one.end, one.end_processor]
+            lines.append(f"| {files:,} | {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
     return "\n".join(lines)
 
 

@@ -403,11 +403,12 @@ class GitWorkspaces:
 
     def _take(self) -> str:
         repository = self._prepared()
-        git, rules = repository.git, repository.path / "info" / "exclude"
+        git, rules, person = repository.git, repository.path / "info" / "exclude", repository.path / "person"
         # All of git's answers at once: each takes longer to start than to answer.
         with ThreadPoolExecutor() as asking:
             everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
             tracked = asking.submit(person_repository.list_tracked, git, self._root)
+            altered = asking.submit(git.list_altered, self._top, person)
             loading = asking.submit(self._load_person)
             here = person_repository.find_own_excludes(git, self._root)
             mine = Tracked(tracked.result() if here is not None else ())
@@ -431,14 +432,14 @@ class GitWorkspaces:
             settled = False
         else:
             settled = settled and not self._has_ignored(mine.paths ^ person_repository.split_paths(record.note))
-            scanner.compare = partial(record.list_changed, git, self._top)
+            scanner.compare = partial(record.list_changed, git, self._top, asked=altered)
         with Batch(repository.objects, ask=True) as batch:
             found = scanner.scan(before if record is not None else None, mine, batch, settled=settled)
             id = write_tree(found, batch)
             batch.flush()
         if not settled or _is_worth_saving(found):
             note = b"".join(b"%s\0" % path for path in sorted(mine.paths))
-            index.save(repository.path / "person", found, now, repository.path / "log", note)
+            index.save(person, found, now, repository.path / "log", note)
         person_repository.save_empty_folders(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
@@ -578,7 +579,7 @@ class GitWorkspaces:
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
-        known = self._spares.take(part)
+        known = self._spares.take(part, self._repository.git)
         try:
             found = self._fill(part, known, wanted)
         except (OSError, WorkspaceError):
@@ -600,7 +601,7 @@ class GitWorkspaces:
         if known is None:
             part.mkdir()
             return reclaim(git, top, FileIndex(), None, wanted, clock, trash)
-        changed = known.record.list_changed(git, top, known.found)
+        changed = known.record.list_changed(git, top, known.found, known.asked)
         return reclaim(git, top, known.found, changed, wanted, clock, trash)
 
     def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:

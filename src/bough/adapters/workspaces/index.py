@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -32,6 +34,8 @@ _SEAL = 20
 _LENGTH = struct.Struct(">Q")
 _LOW = 0xFFFFFFFF
 
+Altered = list[bytes] | None
+"""See `Git.list_altered`."""
 _KeptFolder = tuple[bytes, bytes | None, dict[bytes, File], bytes, bytes, list[bytes]]
 """Path, tree, files, stamp, rules and ignored names of a folder, each after its parent."""
 _Kept = tuple[list[_KeptFolder], list[bytes], bytes]
@@ -47,22 +51,30 @@ class SavedScan(Struct, frozen=True):
     """Stamps of the folders; empty where a later write could have the same one."""
     note: bytes = b""
 
-    def list_changed(self, git: Git, top: bytes, before: FileIndex) -> ChangedFolders | None:
+    def list_changed(
+        self, git: Git, top: bytes, before: FileIndex, asked: Future[Altered] | None = None
+    ) -> ChangedFolders | None:
         """The folders below `top` in which something may differ from `before`, the result of this scan or a later one;
-        None when git cannot say. A folder with an unchanged stamp has the same names in it."""
-        altered = git.list_altered(top, self.place)
+        None when git cannot say. A folder with an unchanged stamp has the same names in it. `asked`: git is already
+        comparing the files."""
+        with ThreadPoolExecutor(1) as asking:
+            asked = asked or asking.submit(git.list_altered, top, self.place)
+            folders = {
+                path for path, stamp in _list_stamps(top, before) if not stamp or self.folders.get(path) != stamp
+            }
+            altered = asked.result()
         if altered is None or _read_seal(self.place) != self.seal:  # without the file, git would report nothing
             return None
-        folders = {path.rpartition(b"/")[0] for path in altered}
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            for path in before.folders:
-                known = self.folders.get(path)
-                if not known or look_at(path, handle) != known:
-                    folders.add(path)
-        finally:
-            os.close(handle)
-        return ChangedFolders(folders, set())
+        return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
+
+
+def _list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for path in found.folders:
+            yield path, look_at(path, handle)
+    finally:
+        os.close(handle)
 
 
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:

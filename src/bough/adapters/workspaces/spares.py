@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import disk, handles, index
 from bough.adapters.workspaces.file_index import FileIndex
+from bough.adapters.workspaces.git_program import Git
 
 MOST = 8
 """Checkouts that are kept."""
@@ -32,6 +34,8 @@ class Made(NamedTuple):
 
     record: index.SavedScan
     found: FileIndex
+    asked: Future[index.Altered] | None = None
+    """Git's comparison of the files with the index, when it is under way."""
 
     def at(self, place: Path) -> Made:
         """The same, with the index moved."""
@@ -45,7 +49,7 @@ class Spares:
         self._last: tuple[str, Made] | None = None
         """The one given last: its index need not be read again."""
 
-    def take(self, place: Path) -> Made | None:
+    def take(self, place: Path, git: Git) -> Made | None:
         """Move one to an unused place, with its index next to it; returns what bough wrote in it. None: there is
         none."""
         last, made = self._last or ("", None)
@@ -61,8 +65,10 @@ class Spares:
             if spare.name == last and made is not None:
                 self._last = None
                 return made.at(kept)
-            if (known := index.load(kept)) is not None:
-                return Made(*known)
+            with ThreadPoolExecutor(1) as asking:  # git compares while we read
+                asked = asking.submit(git.list_altered, os.fsencode(place), kept)
+                if (known := index.load(kept)) is not None:
+                    return Made(*known, asked)
             # Without its index nobody knows which files in it are bough's own.
             self.trash.put(place)
         return None
