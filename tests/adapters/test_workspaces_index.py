@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from bough.adapters.verifiers.tree_texts import SINGLE, Texts
 from bough.adapters.workspaces import checkout, index, scan, watch
-from bough.adapters.workspaces.file_index import Tracked
+from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, prepare_home
 from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.tree_cache import REMEMBERED, TreeCache
 from tests.adapters.test_workspaces import git, project
 from tests.adapters.test_workspaces_watch import FILES, at_once, change
 
@@ -284,3 +286,34 @@ async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, 
     kept.write_bytes((tmp_path / "copy").read_bytes()[:-1] + b"x")
     assert record.list_changed(workspaces._repository.git, top, found) is None
     assert index.load(kept) is None
+
+
+def test_a_base_outlasts_the_snapshots_made_since() -> None:
+    asked: list[str] = []
+
+    def ask(tree: str) -> FileIndex:
+        asked.append(tree)
+        return FileIndex()
+
+    trees = TreeCache(ask)
+    trees.found("base")
+    for number in range(3 * REMEMBERED):
+        trees.know(f"snapshot {number}", FileIndex())
+    trees.found("base")
+    trees.found(f"snapshot {3 * REMEMBERED - 1}")
+    assert asked == ["base"]
+    for number in range(REMEMBERED):
+        trees.found(f"other {number}")
+    trees.found("base")
+    assert asked.count("base") == 2, "no more are kept for that"
+
+
+@at_once
+async def test_of_very_many_texts_only_those_that_are_needed_are_read(tmp_path: Path) -> None:
+    root = project(tmp_path / "project", {f"m{number}.py": f"x = {number}\n" for number in range(3 * SINGLE)})
+    workspaces = GitWorkspaces(root, prepare_home(root), link_ignored=False)
+    tree = await workspaces.take()
+    needed = [f"m{number}.py" for number in range(2 * SINGLE)]
+    texts = await Texts(workspaces).of(tree, "pytest", needed)
+    assert [texts[path] for path in needed] == [f"x = {number}\n" for number in range(2 * SINGLE)]
+    assert texts._known.keys() == {texts.contents.id(path) for path in needed}

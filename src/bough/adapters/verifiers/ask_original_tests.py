@@ -47,8 +47,8 @@ class OriginalTests:
         changes = await self._workspaces.changes(base, task.tree)
         if not changes:
             return None
-        before: Mapping[str, str] = await self._texts.of(base, check.command)
-        after = await self._texts.of(task.tree, check.command)
+        before: Mapping[str, str] = await self._texts.of(base, check.command, [change.path for change in changes])
+        after = await self._texts.of(task.tree, check.command, [change.path for change in changes])
         if data := [change.path for change in changes if testside.is_data(change.path)]:
             before = Over(before, await self._workspaces.texts(base, data))
         known = self._runner.baselines.look(base, check)

@@ -143,7 +143,8 @@ class Texts:
         """By tree and command."""
         self._known: dict[str, str] = {}
 
-    async def of(self, tree: str, command: str = "") -> TreeTexts:
+    async def of(self, tree: str, command: str = "", needed: Collection[str] = ()) -> TreeTexts:
+        """`needed`: texts that are going to be read, loaded together rather than one by one."""
         if (tree, command) not in self._trees:
             texts = TreeTexts(await self._workspaces.contents(tree), command, self._known)
             # Now, in a thread, rather than one by one while everyone waits.
@@ -151,4 +152,7 @@ class Texts:
             self._trees[tree, command] = texts
             while len(self._trees) > KEPT:
                 del self._trees[next(iter(self._trees))]
-        return self._trees[tree, command]
+        found = self._trees[tree, command]
+        if needed:
+            await asyncio.to_thread(found.load, needed)
+        return found

@@ -19,6 +19,8 @@ class TreeCache:
         self._ask = ask
         self._remembered: dict[str, FileIndex] = {}
         self._listed: dict[str, list[str]] = {}
+        self._wanted: set[str] = set()
+        """Trees that somebody asked for; most snapshots of a task nobody ever does."""
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: FileIndex) -> None:
@@ -27,15 +29,18 @@ class TreeCache:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found
             while len(self._remembered) > REMEMBERED:
-                oldest = next(iter(self._remembered))
+                # A base must outlast the many snapshots made since.
+                oldest = min(self._remembered, key=self._wanted.__contains__)
                 del self._remembered[oldest]
                 self._listed.pop(oldest, None)
+                self._wanted.discard(oldest)
 
     def know_of(self, *trees: str) -> bool:
         return all(tree in self._remembered for tree in trees)
 
     def found(self, tree: str) -> FileIndex:
         found = self._remembered.get(tree) or self._ask(tree)
+        self._wanted.add(tree)
         self.know(tree, found)
         return found
 
