@@ -21,8 +21,9 @@ SOURCE = Path(bough.__file__).parent
 MAY_IMPORT = {
     "core": {"core"},
     "ports": {"core"},
-    "engine": {"core", "ports", "engine"},
-    "adapters": {"core", "ports", "adapters"},
+    "slots": {"core"},
+    "engine": {"core", "ports", "slots", "engine"},
+    "adapters": {"core", "ports", "slots", "adapters"},
     "testing": {"core", "ports", "testing"},
     "config": {"core"},
     "workflows": {"core"},

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bough.core.acceptance.verdict import Verdict
 from bough.core.merge.conflict_hunks import Merge, Needed
+from bough.slots import UrgentSlots
 
 AHEAD = 4
 """Steps that may be proven at once ahead of their turn; 0: none."""
@@ -53,21 +54,24 @@ class QueuedStep:
 
 
 class MergeQueue:
-    """The steps of one task that wait for the head, in order."""
+    """The steps of one task that wait for the head, in order. The order is settled only for those that are proven ahead
+    of their turn; of the others, the most urgent is next: a chain of steps waits for each of its merges."""
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
         self._cars: list[QueuedStep] = []
+        self._places = UrgentSlots(1 + AHEAD)
 
     @asynccontextmanager
     async def turn(
         self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
     ) -> AsyncIterator[QueuedStep]:
         """Hold the head alone. Meanwhile `guess` tries the step on the expected head."""
+        await self._places.take()
         car = QueuedStep(need, self._cars[-1] if self._cars else None)
         self._cars.append(car)
         guessing: asyncio.Task[Guess | None] | None = None
-        if need is not None and car.ahead is not None and len(self._cars) <= AHEAD + 1:
+        if need is not None and car.ahead is not None:
             # While it waits for its turn: what that saves is a whole run of the check.
             guessing = asyncio.create_task(_make_guess(car, guess))
         try:
@@ -82,6 +86,7 @@ class MergeQueue:
         finally:
             car.expect_tree(None)
             self._cars.remove(car)
+            self._places.release()
             if guessing is not None:
                 guessing.cancel()
                 await asyncio.gather(guessing, return_exceptions=True)

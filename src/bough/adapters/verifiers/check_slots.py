@@ -6,15 +6,12 @@ ends, so nobody who waits here, in the merge queue or elsewhere, waits for ever.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from heapq import heappop, heappush
-from itertools import count as count_up
 from typing import Any, cast
 
-from bough.core.urgency import URGENCY
 from bough.ports import Finished, Sandbox, Workspace
+from bough.slots import UrgentSlots
 
 
 def count_processors() -> int:
@@ -29,10 +26,7 @@ class CheckSlots:
     def __init__(self, count: int | None = None) -> None:
         """`count`: None for one per processor."""
         self.count = count or count_processors()
-        self._used = 0
-        self._arrivals = count_up()
-        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
-        """A heap: the most urgent first, then whoever came first."""
+        self._slots = UrgentSlots(self.count)
 
     def limit(self, sandbox: Sandbox) -> Sandbox:
         """The sandbox, for checks: every command takes a slot."""
@@ -40,28 +34,15 @@ class CheckSlots:
 
     async def take(self, say: Callable[[str], None]) -> None:
         """Wait for a slot; whoever watches the task is told why nothing happens."""
-        if self._used < self.count:
-            self._used += 1
-            return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        heappush(self._waiting, (-URGENCY.get(), next(self._arrivals), turn))
-        say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # It was given a slot just now.
-                self.release()
-            raise
-        say("")  # What it waited for is no longer shown.
+        waits = self._slots.full
+        if waits:
+            say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
+        await self._slots.take()
+        if waits:
+            say("")  # What it waited for is no longer shown.
 
     def release(self) -> None:
-        """The slot goes to the next who still waits."""
-        while self._waiting:
-            turn = heappop(self._waiting)[2]
-            if not turn.done():
-                turn.set_result(None)
-                return
-        self._used -= 1
+        self._slots.release()
 
 
 class _LimitedSandbox:
