@@ -57,7 +57,7 @@ def _one_spawner() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _no_waiting_for_the_disk() -> None:
+def _no_waiting() -> None:
     """A process that is killed loses nothing that it wrote: only a power cut would tell whether the disk was flushed,
     and a test of the engine would wait for a hundred flushes. What is flushed when is tested by who asks for it
     (`test_sqlite.py`, `test_workspaces_durable.py`)."""
