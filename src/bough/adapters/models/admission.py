@@ -1,10 +1,11 @@
-"""Lets agents ask an endpoint at the pace that it can take (pace.py): they wait here, the most urgent step first.
+"""Agents wait here until an endpoint can take their request (pace.py), the most urgent step first.
 
-Waiting is not failing: nothing is recorded, no retry is counted, and the limits of a run cut it off as they cut off a
-call. Only when the one request that finds out whether a server is back has failed, that counts for all who wait for it,
-as if each had asked: so they give up when a lone agent would. All of this is in memory and of one process. What came of
-each call is in the journal; how fast a server can be asked is known best by the server, and a process that starts anew
-learns it with its first answer.
+Waiting is not a failure: nothing is recorded, no retry is counted, and a run's limits end it as they end a call. The
+one exception: when the request that probes whether a server is back fails, it counts for everyone who waits for it, as
+if each had asked, so that the run gives up as soon as it would with a single agent.
+
+The state is in memory, per process. The journal records the outcome of every call; how fast a server may be asked is
+for the server to say, changes by the minute, and a new process learns it from its first answers.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from bough.ports import Model, Stop
 
 Say = Callable[[str], None]
 FRESH = 60.0
-"""Seconds in which the word that a quota is used up holds for others too: they need not ask for themselves."""
+"""Seconds for which "the quota is exhausted" holds for other agents too, without a request of their own."""
 
 
 class Admission(Struct, frozen=True, eq=False):
-    """One request that was let in."""
+    """A request that may be sent."""
 
     gate: Gate
     sent: Sent
 
     def hear(self, headers: Mapping[str, str]) -> None:
-        """The headers of its answer are there."""
+        """Take note of the headers of its answer."""
         if allowance := read_allowance(headers, time.time()):
             self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
 
 
 ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
-"""The admission of the request that is made in this context: the wire tells it what the server says."""
+"""Of the request that is made in this context, so that the wire can pass on what the server says."""
 
 
 class _Applicant(Struct, frozen=True, eq=False):
@@ -57,7 +58,7 @@ class _Applicant(Struct, frozen=True, eq=False):
 
 
 class Gate:
-    """Before one endpoint."""
+    """The entrance to one endpoint."""
 
     def __init__(self, host: str, pace: Pace, timer: Callable[[], float] = time.monotonic) -> None:
         self.pace = pace
@@ -69,8 +70,8 @@ class Gate:
 
     @asynccontextmanager
     async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
-        """Wait until it may be asked. `WaitEnded` when a person wants to stop meanwhile; what others hear of the
-        server that concerns everybody is raised too."""
+        """Wait until the endpoint may be asked. Raises `WaitEnded` when a person stops the run meanwhile, and what
+        others learn about the server that concerns everyone."""
         self._raise_if_exhausted()
         sent = await self._wait(model, tokens, say, stop)
         try:
@@ -109,7 +110,7 @@ class Gate:
         say(f"\n{self._explain()}\n")
         try:
             sent = await let_in
-            say("\nits turn has come: the model is asked\n")
+            say("\nasking the model now\n")
             return sent
         except asyncio.CancelledError:
             if let_in.done() and not let_in.cancelled() and let_in.exception() is None:
@@ -122,7 +123,7 @@ class Gate:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Everybody who may ask now. Whoever lacks tokens holds up only those who ask the same model."""
+        """Admit everyone who may ask now. A lack of tokens holds up only those who ask the same model."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
@@ -143,7 +144,7 @@ class Gate:
             self._alarm = asyncio.get_running_loop().call_later(soonest, self._let_in)
 
     def _fail(self, sent: Sent, error: Passing) -> None:
-        probe = self.pace.probing
+        probe = self.pace.probing and sent.number > self.pace.cut
         self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
         if probe and error.sign:
             self._tell_all(error)
@@ -171,7 +172,7 @@ class Gate:
         if left > 0:
             until = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
             return f"waiting until {until}: {self._host} asks to slow down"
-        if len(pace.under_way) >= int(pace.window):
+        if pace.newer >= int(pace.window):
             return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
         return f"waiting for {self._host}: its tokens a minute are used up"
 

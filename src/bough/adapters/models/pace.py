@@ -1,10 +1,10 @@
-"""How fast one endpoint may be asked: what it said itself, kept for everybody who asks it. Pure: time comes in.
+"""The rate limiter and circuit breaker of one endpoint, shared by all who ask it. Pure: the time is passed in.
 
-- A server that asks to slow down (429, 529) is left alone for as long as it says. Afterwards requests come back one by
-  one: each answer lets two more in, up to half of what there was, then one more for each round of answers (TCP's slow
-  start and congestion avoidance).
-- A server that fails again and again, for whomever, gets one request at a time, which finds out whether it is back.
-- Where a provider says how many tokens a minute it takes, a request that would exceed them waits until it does not.
+- When a server asks to slow down (429, 529), nobody asks until the pause is over. Then requests resume gradually: one,
+  two more for each answer up to half of the previous concurrency, then one more per round of answers (as TCP does with
+  slow start and congestion avoidance).
+- When a server fails several times in a row, no matter for whom, one request at a time probes whether it is back.
+- Where a provider reports its tokens per minute, a request that would exceed them waits.
 """
 
 from __future__ import annotations
@@ -97,11 +97,17 @@ class Pace(Struct):
         """One request at a time: the server has failed again and again."""
         return self.failures >= FAILURES
 
+    @property
+    def newer(self) -> int:
+        """Requests under way that were sent since the window was made smaller. Older ones are not waited for: their
+        answers may stream for minutes."""
+        return sum(number > self.cut for number in self.under_way) if self.cut else len(self.under_way)
+
     def wait(self, now: float, model: str, tokens: int) -> float | None:
         """Seconds until a request may be sent; None: not before one that is under way has ended."""
         if now < self.until:
             return self.until - now
-        if len(self.under_way) >= (1 if self.probing else int(self.window)):
+        if self.newer >= (1 if self.probing else int(self.window)):
             return None
         return self.buckets[model].wait(now, tokens) if model in self.buckets else 0.0
 
@@ -122,12 +128,14 @@ class Pace(Struct):
     def answered(self, sent: Sent) -> None:
         """The server works."""
         del self.under_way[sent.number]
+        if sent.number <= self.cut:
+            return
         if self.probing:
             self.failures, self.pauses, self.until = 0, 0, 0.0
             self.window, self.cut = 2.0, self.number
             return
         self.failures = 0
-        if sent.number <= self.cut or self.window >= MOST:
+        if self.window >= MOST:
             return
         self.pauses = 0
         self.window = min(self.window + (1.0 if self.window < self.target else 1.0 / self.window), MOST)
