@@ -36,17 +36,21 @@ class Forked:
         self._link, self._output = link.makefile("rb"), output
         link.close()
         self.pid = int(self._link.readline())
+        self._ended: tuple[int, str] | None = None
 
     def kill(self) -> None:
-        with suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        if self._ended is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> tuple[int, str]:
         """How it ended (minus the signal, when one ended it) and what it said."""
-        with self._link, self._output:
-            status = int(self._link.readline())
-            self._output.seek(0)
-            return status, self._output.read().decode()
+        if self._ended is None:
+            with self._link, self._output:
+                status = int(self._link.readline())
+                self._output.seek(0)
+                self._ended = status, self._output.read().decode()
+        return self._ended
 
 
 def start(module: str, *args: str) -> Forked:
