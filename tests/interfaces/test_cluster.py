@@ -131,7 +131,7 @@ def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("BOUGH_STORE", "local")
     assert find_address(project) == ""
     monkeypatch.setenv("BOUGH_STORE", "mysql://db/x")
-    with pytest.raises(UsageError, match="`mysql` is no journal"):
+    with pytest.raises(UsageError, match="`mysql` is not a journal"):
         find_address(project)
 
 
