@@ -1,6 +1,6 @@
 """Which of the ready steps comes first: the one with the longest chain of others waiting for it, since that chain is
-the least time the whole plan takes, however many run in parallel. Whoever has to wait for something that there is
-little of, a check's processor or a model, waits in that order too."""
+the least time the whole plan takes, however many run in parallel. Scarce things (check slots, the merge queue, a model
+that limits its rate) are granted in the same order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...], dict[str, int]]] = OrderedDict()
 """By identity of the steps, which are looked up after every event; kept with them, so that no other has the same id."""
 URGENCY: ContextVar[int] = ContextVar("urgency", default=0)
-"""Pieces of work from the beginning of the step that this context works on to the end of the goal, one after the other;
-of the goal itself: 0. The more, the sooner it gets what it waits for."""
+"""Of the step that this context works on: the pieces of work that remain, one after the other, from its beginning to the
+end of the goal. 0: no step. The higher, the sooner it gets what it waits for."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -24,7 +24,7 @@ def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def measure_urgency(steps: tuple[Step, ...], step: Step, after: int, parallel: bool) -> int:
-    """The urgency of one of the steps, where so many pieces of work follow the last of them."""
+    """The urgency of one of the steps. `after`: pieces of work that follow the last of them."""
     if not parallel:
         rest = dropwhile(lambda each: each.name != step.name, steps)
         return sum(map(weight, rest)) + after

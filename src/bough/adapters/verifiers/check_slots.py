@@ -1,7 +1,7 @@
-"""How many checks run at once: agents mostly wait for a model, and a check takes a whole processor.
+"""Limits how many checks run at once: agents mostly wait for a model, but a check needs a processor.
 
-A slot is held while one process of a check runs, and never while anything else is waited for: whoever holds one always
-ends, so nobody who waits here, in the merge queue or elsewhere, waits for ever. The most urgent step is next.
+A slot is held while one process of a check runs, and never while waiting for anything else. So every holder finishes,
+and nobody waits forever, here or in the merge queue. The most urgent step gets the next free slot.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class CheckSlots:
         return cast(Sandbox, _LimitedSandbox(sandbox, self))
 
     async def take(self, say: Callable[[str], None]) -> None:
-        """Wait for a slot; whoever watches the task is told why nothing happens."""
+        """Wait for a slot, and show why."""
         waits = self._slots.full
         if waits:
             say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
         await self._slots.take()
         if waits:
-            say("")  # What it waited for is no longer shown.
+            say("")  # Otherwise the reason would stay on the screen until the check prints something.
 
     def release(self) -> None:
         self._slots.release()
