@@ -14,8 +14,8 @@ _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...], dict[str, int]]] = OrderedDict()
 """By identity of the steps, which are looked up after every event; kept with them, so that no other has the same id."""
 URGENCY: ContextVar[int] = ContextVar("urgency", default=0)
-"""Of the step that this context works on: the pieces of work that remain, one after the other, from its beginning to the
-end of the goal. 0: no step. The higher, the sooner it gets what it waits for."""
+"""Of the step that this context works on: the pieces of work that remain, one after the other, from its beginning to
+the end of the goal. 0: no step. The higher, the sooner it gets what it waits for."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
