@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def test_status_of_a_part_says_how_much_of_it_is_complete(project: Path) -> None
 def test_log_of_a_task_tells_of_all_below_it(project: Path) -> None:
     out = bough(project, "log", "phase").out
     assert "phase/one: " in out and "phase: its step two is completed" in out
-    assert "phase: merged its step one: check passed" in out
+    assert re.search("phase: merged its step (one|two): check passed", out), "whichever ended last"
     assert "last: " not in out
     assert "phase/one" not in bough(project, "log", "phase/two").out
     whole = bough(project, "log", "goal").out
