@@ -272,6 +272,32 @@ async def test_an_exact_look_finds_what_a_look_at_everything_does(
 
 
 @at_once
+async def test_a_resumed_run_scans_only_what_changed(tmp_path: Path, looked: list[bytes]) -> None:
+    workspaces = await settled(tmp_path)
+    tree = await workspaces.take()
+    task = await opened(workspaces, tree, "task")
+    (task.root / "a" / "b" / "x.txt").write_text("changed\n")
+    shutil.rmtree(task.root / "e")
+    (task.root / "new").mkdir()
+    (task.root / "new" / "x.txt").write_text("new\n")
+    changed = await task.snapshot()
+    other = GitWorkspaces(tmp_path / "project", tmp_path / "project" / ".bough", link_ignored=False)
+    again = await other.open("run", "task", tree, "")
+    looked.clear()
+    assert await again.snapshot() == changed
+    assert set(looked) == {b"", b"a/b", b"new"}
+    looked.clear()
+    assert await again.snapshot() == changed
+    assert looked == [], "from here on the watch reports what changed"
+    for place in ("d/x.txt", "new/x.txt", "a/b/c/y.txt"):
+        (again.root / place).write_text("later\n")
+    assert len(await other.changes(changed, await again.snapshot())) == 3
+    assert set(looked) == {b"d", b"new", b"a/b/c"}
+    await again.restore(tree, exact=True)
+    assert await again.snapshot(exact=True) == tree
+
+
+@at_once
 async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, looked: list[bytes]) -> None:
     workspaces = await settled(tmp_path)
     kept = tmp_path / "project" / ".bough" / "repo.git" / "person"

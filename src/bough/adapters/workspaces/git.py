@@ -513,11 +513,13 @@ class GitWorkspaces:
             with self._lock_for(checkout):
                 return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
 
-        scanner.watch = self._start_watch(checkout, base, found)
-        if (made := self._made.get(checkout)) is not None:
+        made = self._made.get(checkout) or (self._load_made(checkout) if found is None else None)
+        if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
+        known = found if found is not None or made is None else made.found
+        scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
-        workspace.begin(base, found, self._top)
+        workspace.begin(base, known, self._top)
         installed = self._surroundings.environment is not None
         native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
         self._furnish(checkout, native)
@@ -525,15 +527,25 @@ class GitWorkspaces:
         workspace.surround(self._list_mounts(links), env, lambda: self._furnish(checkout, native))
         return workspace
 
-    def _start_watch(self, checkout: Path, base: FileIndex, found: FileIndex | None) -> watch.CheckoutWatch | None:
-        """A watch over a checkout; `found`: it was just created, and nothing else uses it."""
+    def _load_made(self, checkout: Path) -> Made | None:
+        """What an earlier bough process wrote in a checkout, when that is known."""
+        if (known := index.load(_find_index(checkout))) is not None:
+            self._made[checkout] = Made(*known)
+        return self._made.get(checkout)
+
+    def _start_watch(
+        self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
+    ) -> watch.CheckoutWatch | None:
+        """A watch over a checkout with these folders. `fresh`: it was just created, and nothing else uses it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
         started = watch.start_watch(base)
         if started is not None:
             self._watches[checkout] = started
-            if found is not None:
-                started.cover_all(os.fsencode(checkout), found)
+            if known is not None:
+                started.cover_all(os.fsencode(checkout), known)
+            if fresh:
+                started.trust()
         return started
 
     def _list_mounts(self, links: list[bytes]) -> list[Mount]:
@@ -575,6 +587,7 @@ class GitWorkspaces:
     def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
         """Filled elsewhere and moved into place whole: a checkout that exists is complete. A reused one is mostly
         filled already."""
+        self._made.pop(checkout, None)
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))

@@ -24,6 +24,7 @@ from bough.adapters.workspaces.file_index import FileIndex, join_path
 
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
+DO_NOT_FOLLOW = 0x02000000
 # A write through a memory map raises no MODIFY; CLOSE_WRITE says at least that somebody had the file open for it.
 MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
 WORTH = 500
@@ -57,16 +58,18 @@ class CheckoutWatch:
         self._add(path, b"/proc/self/fd/%d" % handle)
 
     def cover_all(self, top: bytes, found: FileIndex) -> None:
-        """All folders of a checkout that was just created and has not changed since."""
+        """All folders that a checkout had; those that are gone are noticed by the next scan."""
         for path in found.folders:
-            self._add(path, join_path(top, path) if path else top)
-        self.trust()
+            with suppress(FileNotFoundError, NotADirectoryError):
+                self._add(path, join_path(top, path) if path else top, MASK | DO_NOT_FOLLOW)
 
-    def _add(self, path: bytes, place: bytes) -> None:
+    def _add(self, path: bytes, place: bytes, mask: int = MASK) -> None:
         if self._handle < 0:
             return None
         try:
-            number = _call("inotify_add_watch", self._handle, place, MASK)
+            number = _call("inotify_add_watch", self._handle, place, mask)
+        except (FileNotFoundError, NotADirectoryError):
+            raise
         except OSError:  # no more available
             return self.close()
         if number not in self._paths:
