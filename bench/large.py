@@ -299,7 +299,9 @@ def table(found: dict[int, dict[str, Measured]]) -> str:
             values = [one.start, one.start_processor, one.edit, one.command, one.round]
             values += [one.round / found[smallest][name].round, one.round / ways["git worktree"].round]
             values += [one.end, one.end_processor]
-            lines.append(f"| {files:,} | {name} | " + " | ".join(f"{value:.2f}" for value in values) + " |")
+            lines.append(
+                f"| {files:,} | {name} | " + " | ".join(f"{value:.2f}" if value else "–" for value in values) + " |"
+            )
     return "\n".join(lines)
 
 
