@@ -45,6 +45,14 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class Headed:
+    """The answer as a stream, with these headers."""
+
+    answer: Answer
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Cut:
     """The connection is closed after so many bytes of the stream; 0: before any byte of the response at all."""
 
@@ -76,7 +84,7 @@ class Raw:
     content_type: str = "text/event-stream"
 
 
-Reply = Answer | Status | Whole | Cut | Hang | Slow | Raw
+Reply = Answer | Status | Whole | Headed | Cut | Hang | Slow | Raw
 Item = Reply | Callable[[dict[str, Any]], Reply]
 
 
@@ -223,6 +231,8 @@ class _Handler(BaseHTTPRequestHandler):
             case Whole(answer):
                 document = DOCUMENTS[dialect_of(self.path)](answer)
                 self._send(200, {}, json.dumps(document).encode(), "application/json")
+            case Headed(answer, headers):
+                self._stream(self._events(answer), headers=headers)
             case Raw(content, kind):
                 self._send(200, {}, content, kind)
             case Cut(answer, after):
@@ -251,14 +261,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _begin(self) -> None:
+    def _begin(self, headers: Mapping[str, str]) -> None:
         self.send_response(200)
+        for name, value in headers.items():
+            self.send_header(name, value)
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
 
-    def _stream(self, events: Iterator[bytes], pause: float = 0.0) -> None:
-        self._begin()
+    def _stream(self, events: Iterator[bytes], pause: float = 0.0, headers: Mapping[str, str] | None = None) -> None:
+        self._begin(headers or {})
         for event in events:
             if pause and self.server.wire.over.wait(pause):
                 break
@@ -270,7 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _stop(self, events: Iterator[bytes], after: int, hang: bool = False) -> None:
         self.close_connection = True
         if after:
-            self._begin()
+            self._begin({})
             self._chunk(b"".join(events)[:after])
             self.wfile.flush()
         if hang:

@@ -10,11 +10,15 @@ from time import time
 import pytest
 
 from bough.adapters.models.admission import Gate, PacedModel
+from bough.adapters.models.chat import ChatModel
+from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.pace import Allowance, Pace
+from bough.adapters.models.wire import Client
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Passing, Sign, WaitEnded
 from bough.core.messages import Answer, Prompt, Said, Usage
 from bough.ports import Stop
+from tests.wire import Headed, WireModel
 
 PROMPT = Prompt("goal#1#1", "", PersistentList((Said("x" * 30_000),)), ())
 
@@ -175,3 +179,21 @@ def test_what_a_provider_does_not_count_is_not_waited_for() -> None:
         assert spent[-1] < 300
 
     run(work)
+
+
+def test_what_a_server_says_of_its_tokens_is_heard_on_the_wire() -> None:
+    says = {"x-ratelimit-limit-tokens": "600000", "x-ratelimit-remaining-tokens": "9000"}
+
+    async def main(base_url: str) -> Pace:
+        client = Client()
+        gate = client.gate(base_url)
+        model = PacedModel(ChatModel(client, Endpoint("openai:m", base_url), 5), gate, Stop())
+        await model.ask(PROMPT, lambda text: None)
+        await client.close()
+        return gate.pace
+
+    with WireModel([Headed(Answer("first"), says)]) as wire:
+        pace = asyncio.run(main(wire.base_url))
+    bucket = pace.buckets["openai:m"]
+    assert (bucket.limit, bucket.level, bucket.rate) == (600_000, 9_000, 10_000)
+    assert pace.wait(bucket.at, "openai:m", 10_000) == 0.1

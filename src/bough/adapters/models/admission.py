@@ -174,7 +174,7 @@ class Gate:
             return f"waiting until {until}: {self._host} asks to slow down"
         if pace.newer >= int(pace.window):
             return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
-        return f"waiting for {self._host}: its tokens a minute are used up"
+        return f"waiting for {self._host}: its tokens per minute are used up"
 
 
 class Gates:
