@@ -43,6 +43,7 @@ window = {window}
 patterns = ["monologue"]
 [limits]
 backoff_first = 0.01
+backoff_longest = 0.05
 [acceptance]
 examine = "never"
 [compaction]

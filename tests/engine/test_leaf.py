@@ -112,7 +112,7 @@ def test_unusable_answers_are_bounded(tmp_path: Path, answer: Answer) -> None:
 
 def test_transport_errors_are_retried_recorded_and_not_counted_as_rounds(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\n")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.05\n")
     outcome, journal = carry_out(project, [Passing("429"), Passing("503", retry_after=0.05), FIX, Passing("cut"), DONE])
     assert outcome.completed
     failures = journal.of(e.ModelFailed)

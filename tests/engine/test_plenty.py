@@ -39,7 +39,7 @@ def test_a_thousand_calls_in_one_answer_are_cut(tmp_path: Path) -> None:
 
 def test_an_answer_that_is_far_too_long_is_not_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\n")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nbackoff_longest = 0.01\n")
     huge = Whole(Answer("word " * 2_000_000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with WireModel([huge, huge, huge, FIX, DONE]) as wire:

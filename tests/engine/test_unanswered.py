@@ -78,7 +78,7 @@ def test_a_token_limit_holds_for_estimated_tokens(tmp_path: Path) -> None:
 
 def test_an_answer_that_broke_off_is_counted(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\n")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nbackoff_longest = 0.01\n")
     long = Answer("thinking " * 2_000, FIX.calls, "calls", Usage(500, 2_000))
     outcome, _ = carried_out(project, [Cut(long, 30_000), FIX, DONE])
     assert outcome.status == "completed"
