@@ -120,11 +120,13 @@ def test_a_mechanism_that_does_not_help_is_seen() -> None:
 
 def test_a_whole_run(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
-    command = [sys.executable, str(BENCH / "ablation.py"), "--goals", "1", "--seed", "3", "--rounds", "14"]
+    command = [sys.executable, str(BENCH / "ablation.py"), "--goals", "1", "--seed", "3", "--rounds", "40"]
     command += ["--only", "flat,ladder", "--settings", "steady", "--json", str(kept)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(kept.read_text())
     assert {result["arm"] for result in results} == {"flat", "ladder"}
-    assert all(0 < result["rounds"] <= 14 and result["rightly"] for result in results)
+    assert all(0 < result["rounds"] <= 40 and result["rightly"] for result in results)
+    # The model reads results and briefs by their words: where bough says them otherwise, it never completes anything.
+    assert all(result["completed"] for result in results), results
     assert "| flat → ladder |" in done.stdout

@@ -84,7 +84,7 @@ class Seen:
     def take(self, call: Made) -> None:
         if call.tool == "read" and "(end of the file" in call.result:
             self.bodies |= bodies_in(NUMBERED.sub("", call.result))
-        elif call.tool == "write" and call.result.startswith(("Wrote", "Made")):
+        elif call.tool == "write" and call.result.startswith(("Created", "Rewrote")):
             now = bodies_in(str(call.arguments.get("content", "")))
             self.dirty |= {item for item, body in now.items() if self.bodies.get(item) != body}
             self.bodies |= now
