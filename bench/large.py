@@ -36,6 +36,15 @@ CHECK = "sh check.sh"
 LINES = 24
 """Of one file: about a kilobyte."""
 IN_FOLDER, FOLDERS_IN_FOLDER = 10, 20
+PROFILED = """
+import cProfile, sys
+from bough.interfaces.cli.entry import run_command_line
+profile = cProfile.Profile()
+status = profile.runcall(run_command_line, sys.argv[2:])
+profile.dump_stats(sys.argv[1])
+sys.exit(status)
+"""
+"""The console script, profiled. It ends its process without a dump, so its inner part is called."""
 
 
 # ── the repository ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -177,7 +186,7 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         "BOUGH_LADDER_TASK_ROUNDS": "100000",
     }
     with model(rounds, files) as server:
-        start = ["-m", "cProfile", "-o", str(profile), "-m", "bough"] if profile else ["-m", "bough"]
+        start = ["-c", PROFILED, str(profile)] if profile else ["-m", "bough"]
         command = [sys.executable, *start, "run", "--dir", str(place), "--flat", "--check", CHECK]
         command += ["--model", "openai:gpt-4o", "--base-url", f"http://127.0.0.1:{server.server_port}/v1"]
         command += ["--rounds", str(rounds + 20), "Change what has to be changed."]

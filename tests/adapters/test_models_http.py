@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import pytest
 
+from bough.adapters.models import wire
 from bough.adapters.models.http import HttpLink
 from bough.adapters.models.link import BadAddress, Link, LinkError, Silent, Timeouts, Unreachable
 from bough.adapters.models.wire import Client, read_everything
@@ -188,6 +189,34 @@ def test_a_host_that_is_not_there(host: str) -> None:
             await post(link, f"http://{host}/", b"one")
 
     told(lambda: Server(), use)
+
+
+def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading them takes 40 ms, which a model on this machine need not wait for. A link without them trusts nobody."""
+
+    class Read(Exception):
+        pass
+
+    def read() -> ssl.SSLContext:
+        raise Read
+
+    monkeypatch.setattr(wire, "_load_authorities", read)
+    secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    secure.load_cert_chain(identity)
+
+    async def use(server: Server, _: Link, url: str) -> None:
+        client = Client()
+        try:
+            plain = client.link("http://127.0.0.1:1/v1")
+            with pytest.raises(Read):
+                client.link(url)
+            with pytest.raises(Unreachable):
+                await post(plain, url, b"one")
+            assert server.requests == []
+        finally:
+            await client.close()
+
+    told(lambda: Server(PLAIN), use, secure=secure)
 
 
 def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,11 +4,11 @@ link.py."""
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import httpx2
 
@@ -24,9 +24,6 @@ from bough.adapters.models.link import (
 )
 from bough.core.errors import Refused
 
-if TYPE_CHECKING:
-    import ssl
-
 SLACK = 0.1
 """The share by which the limit on silence may be exceeded."""
 
@@ -38,10 +35,12 @@ class HttpLink:
     each that is idle, at the beginning and at the end of every request: at 100 agents that was half of a round.
     """
 
-    def __init__(self, idle: float, authorities: ssl.SSLContext, proxies: bool = False) -> None:
-        """`proxies`: use the one that the environment names."""
+    def __init__(self, idle: float, authorities: ssl.SSLContext | None, proxies: bool = False) -> None:
+        """`authorities`: None for a link that nothing encrypted goes through. `proxies`: use the one that the
+        environment names."""
         self._keep = idle
-        self._authorities = authorities
+        # A fresh context trusts nobody, so that an encrypted address fails rather than passes unchecked.
+        self._authorities = authorities or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._proxies = proxies
         self._idle: list[tuple[float, httpx2.AsyncClient]] = []
         """With the time until which each is kept. The last is used next, so that the first grow old."""

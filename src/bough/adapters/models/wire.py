@@ -60,7 +60,7 @@ class Client:
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
         """With the first and the longest pause after trouble with a server that does not say how long it needs."""
-        self._links: dict[bool, Link] = {}
+        self._links: dict[tuple[bool, bool], Link] = {}
         self._gates = Gates(backoff_first, backoff_longest)
 
     def gate(self, address: str) -> Gate:
@@ -70,11 +70,13 @@ class Client:
     def link(self, url: str = "") -> Link:
         """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
         proxied = _has_proxy() and not _is_local(url)
-        if proxied not in self._links:
+        encrypted = proxied or not url.startswith("http://")
+        if (proxied, encrypted) not in self._links:
             from bough.adapters.models.http import HttpLink
 
-            self._links[proxied] = HttpLink(IDLE, _load_authorities(), proxied)
-        return self._links[proxied]
+            authorities = _load_authorities() if encrypted else None
+            self._links[proxied, encrypted] = HttpLink(IDLE, authorities, proxied)
+        return self._links[proxied, encrypted]
 
     async def close(self) -> None:
         links, self._links = self._links, {}
