@@ -174,8 +174,8 @@ async def scheduled(count: int, folder: Path) -> dict[str, Any]:
     limits = Limits(compute_root_rounds(count_most_leaves(goal)))
     first = e.RunStarted(Plan(goal), "base", "", {"main": "scripted"}, limits, Rules(), "bench", JOBS)
     before, began = time.process_time(), time.perf_counter()
-    await run_loop.begin_run("run", first, ports)
-    run = await run_loop.continue_run("run", ports)
+    run = await run_loop.start_run("run", first, ports)
+    assert run is not None
     cpu, seconds = time.process_time() - before, time.perf_counter() - began
     await store.close()
     assert run.end is not None and run.end.end == "completed", run

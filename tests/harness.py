@@ -108,8 +108,9 @@ async def begin(
             version="test",
             jobs=jobs,
         )
-        await run_loop.begin_run("test-run", first, ports)
-        return (await run_loop.continue_run("test-run", ports)).name
+        run = await run_loop.start_run("test-run", first, ports)
+        assert run is not None
+        return run.name
 
 
 async def resume(folder: Path, model: Model, fuse: Fuse | None = None) -> Outcome:

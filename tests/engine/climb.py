@@ -115,8 +115,7 @@ async def begin(folder: Path, fuse: Fuse | None = None) -> None:
             rules=session.config.limits,
             version="test",
         )
-        await run_loop.begin_run("test-run", first, ports)
-        await run_loop.continue_run("test-run", ports)
+        await run_loop.start_run("test-run", first, ports)
 
 
 async def resume(folder: Path, fuse: Fuse | None = None) -> None:

@@ -79,8 +79,7 @@ async def story(project: Path, fuse: Fuse | None, *, first: bool) -> None:
                 version="test",
                 agents={"main": "fake"},
             )
-            await run_loop.begin_run("test-run", begun, wired(ports))
-            await run_loop.continue_run("test-run", wired(ports))
+            await run_loop.start_run("test-run", begun, wired(ports))
         else:
             run = await session.run("test-run")
             again = e.RunResumed("w", run.limits, run.models)

@@ -142,8 +142,7 @@ async def asking(project: Path, fuse: Fuse | None, answer: str | None, again: bo
                 rules = replace(session.config.limits, max_repairs=1, planning=choices.rules(Rules()).planning)
                 plan, base = Plan(build_goal_step("Make add add.", check=CHECK)), await session.workspaces.take()
                 first = e.RunStarted(plan, base, "", models, session.config.budget, rules, "test")
-                await run_loop.begin_run("test-run", first, ports)
-                await run_loop.continue_run("test-run", ports)
+                await run_loop.start_run("test-run", first, ports)
         return Journal(await session.store.read("test-run"))
 
 

@@ -78,8 +78,9 @@ async def start(folder: Path, fuse: Fuse | None = None) -> str:
             version="test",
             jobs=3,
         )
-        await run_loop.begin_run("test-run", first, ports)
-        return (await run_loop.continue_run("test-run", ports)).name
+        run = await run_loop.start_run("test-run", first, ports)
+        assert run is not None
+        return run.name
 
 
 def go_on(folder: Path) -> Outcome:

@@ -6,8 +6,9 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -49,7 +50,7 @@ from bough.core.active_files import Edge
 from bough.core.agent_choice import all_outside, list_named_agents
 from bough.core.budget.ledger import Limits
 from bough.core.conversation.context import list_passed_probes
-from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError, VersionConflict
+from bough.core.errors import DiskFull, Unavailable, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
 from bough.core.journal.rewind import plan_rewind
 from bough.core.journal.run_fold import Run
@@ -177,8 +178,7 @@ class Session(Journal, frozen=True):
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
             )
-            name = await self._begin(first, ports)
-            await run_loop.continue_run(name, ports)
+            name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
         return await self.outcome(name)
 
     async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
@@ -361,20 +361,14 @@ class Session(Journal, frozen=True):
 
         return open_ports(self, models, choices, watch, endpoints, folder, executor, outside)
 
-    async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
-        """Record the start of a run under an unused name, and return the name."""
-
-        from bough.engine import run_loop
-
+    async def _start_under_free_name(self, start: Callable[[str], Awaitable[Run | None]]) -> str:
+        """Start a run under an unused name and drive it; return the name."""
         while True:
             taken = set(await self.store.runs())
             name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
-            try:
-                if name not in taken:
-                    await run_loop.begin_run(name, first, ports)
-                    return name
-            except (ClaimHeld, VersionConflict):
-                continue  # Another process just took it.
+            # Free when it was listed; another process may have taken it since.
+            if name not in taken and await start(name):
+                return name
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 

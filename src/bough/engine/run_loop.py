@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from bough.core import events as e
 from bough.core.agent_choice import has_stronger
-from bough.core.errors import ClaimLost, StoreError
+from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
 from bough.core.ladder.escalation import Means
@@ -24,18 +24,18 @@ HEARTBEAT = 1.0
 """Seconds between reads of people's requests; the lease is renewed on the way."""
 
 
-async def begin_run(run: str, first: e.RunStarted, ports: Ports) -> None:
-    """Record that a run starts. `ClaimHeld` or `VersionConflict`, and nothing done, when the name is taken."""
-    async with ports.store.claim(run, RUN, ports.worker, first.rules.lease) as claim:
-        await _append(Run(run), claim, [first], ports)
+async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
+    """Start a run under a name and drive it to its end, or to a halt. None, and nothing done, when the name is taken.
 
-
-async def continue_run(run: str, ports: Ports) -> Run:
-    """Drive a started run to its end, or to a halt."""
-    lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
-    async with _holding(run, lease, ports) as claim:
-        # Read again under the claim: whoever held the run before may have written until then.
-        return await _carry_out(fold_run(run, await ports.store.read(run, RUN)), claim, ports)
+    One claim for both: between two, another start that wants the same name could hold it for a moment.
+    """
+    async with AsyncExitStack() as held:
+        try:
+            claim = await held.enter_async_context(_holding(run, first.rules.lease, ports))
+            state = await _append(Run(run), claim, [first], ports)
+        except (ClaimHeld, VersionConflict):
+            return None
+        return await _carry_out(state, claim, ports)
 
 
 async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
