@@ -12,6 +12,7 @@ from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, RUN
+from bough.engine.first_answer import wait_for_first
 
 if TYPE_CHECKING:
     from bough.app.journal import Journal
@@ -49,24 +50,12 @@ class AskAnywhere:
         return ruled
 
     async def _elsewhere_or_here(self, id: str, line: str) -> e.CommandRuled | str | None:
-        came = asyncio.Event()
-        unwatch = self._inbox.watch(came.set)
-        here = asyncio.ensure_future(self._terminal(line) if self._terminal else asyncio.sleep(self._wait))
-        try:
-            while True:
-                said = [record.event for record in self._inbox.after(0)]
-                if ruled := [each for each in said if isinstance(each, e.CommandRuled) and each.id == id]:
-                    return ruled[0]
-                if here.done():
-                    return here.result()
-                came.clear()
-                elsewhere = asyncio.ensure_future(came.wait())
-                await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
-                elsewhere.cancel()
-        finally:
-            unwatch()
-            here.cancel()
-            await asyncio.gather(here, return_exceptions=True)
+        def find() -> e.CommandRuled | None:
+            said = (record.event for record in self._inbox.after(0))
+            return next((each for each in said if isinstance(each, e.CommandRuled) and each.id == id), None)
+
+        here = self._terminal(line) if self._terminal else asyncio.sleep(self._wait)
+        return await wait_for_first(self._inbox, find, here)
 
 
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "") -> str:

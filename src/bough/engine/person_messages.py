@@ -13,6 +13,7 @@ from bough.core.journal.round_fold import PERSON
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
+from bough.engine.first_answer import wait_for_first
 from bough.engine.task_workspace import Site
 from bough.ports import Approval, Batches, Inbox, Ports
 
@@ -63,50 +64,31 @@ async def relay_message(command: c.Relay, task: Task, site: Site) -> Batches:
 
 async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswered | None:
     """The person's answer to a question, at the terminal or from elsewhere; None: it may come later."""
-    came = asyncio.Event()
-    unwatch = ports.inbox.watch(came.set)
-    asking = asyncio.ensure_future(_ask_person(question, ports))
-    try:
-        while True:
-            for record in ports.inbox.after(task.talk.heard):
-                if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task):
-                    return e.PersonAnswered(question, said.text, said.by, record.seq)
-            if asking.done():
-                text = asking.result()
-                return None if text is None else e.PersonAnswered(question, text.strip(), ports.person)
-            came.clear()
-            elsewhere = asyncio.ensure_future(came.wait())
-            await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
-            elsewhere.cancel()
-    finally:
-        unwatch()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+
+    def find() -> e.PersonAnswered | None:
+        for record in ports.inbox.after(task.talk.heard):
+            if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task):
+                return e.PersonAnswered(question, said.text, said.by, record.seq)
+        return None
+
+    answer = await wait_for_first(ports.inbox, find, _ask_person(question, ports))
+    return e.PersonAnswered(question, answer.strip(), ports.person) if isinstance(answer, str) else answer
 
 
 async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Approval | None, str]:
     """The person's answer to the proposed plan, at the terminal or from elsewhere, and who they are."""
     assert ports.approve is not None, "nobody is there to ask"
-    came = asyncio.Event()
-    unwatch = ports.inbox.watch(came.set)
-    asking = asyncio.ensure_future(ports.approve(task.plan.proposed, advice))
-    try:
-        while True:
-            for record in ports.inbox.after(0):
-                said = record.event
-                # Answers to an earlier proposal are older than this one.
-                if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
-                    return Approval(said.says, said.wish, said.steps, said.requirements), said.by
-            if asking.done():
-                return asking.result(), ports.person
-            came.clear()
-            elsewhere = asyncio.ensure_future(came.wait())
-            await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
-            elsewhere.cancel()
-    finally:
-        unwatch()
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+
+    def find() -> tuple[Approval, str] | None:
+        for record in ports.inbox.after(0):
+            said = record.event
+            # Answers to an earlier proposal are older than this one.
+            if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
+                return Approval(said.says, said.wish, said.steps, said.requirements), said.by
+        return None
+
+    answer = await wait_for_first(ports.inbox, find, ports.approve(task.plan.proposed, advice))
+    return answer if isinstance(answer, tuple) else (answer, ports.person)
 
 
 async def _ask_person(question: str, ports: Ports) -> str | None:

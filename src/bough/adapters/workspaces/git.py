@@ -34,9 +34,9 @@ from bough.adapters.workspaces import (
     compiled_modules,
     disk,
     handles,
-    index,
     person_repository,
     removal,
+    saved_scan,
     shared_folders,
     spares,
     watch,
@@ -439,14 +439,14 @@ class GitWorkspaces:
             batch.flush()
         if not settled or _is_worth_saving(found):
             note = b"".join(b"%s\0" % path for path in sorted(mine.paths))
-            index.save(person, found, now, repository.path / "log", note)
+            saved_scan.save(person, found, now, repository.path / "log", note)
         person_repository.save_empty_folders(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
 
-    def _load_person(self) -> tuple[index.SavedScan | None, FileIndex]:
+    def _load_person(self) -> tuple[saved_scan.SavedScan | None, FileIndex]:
         """The person's files as they were last seen, if their contents still exist."""
-        known = index.load(self._repository.path / "person")
+        known = saved_scan.load(self._repository.path / "person")
         if known is not None:
             last = known[1].folders[b""].id
             if last is not None and self._repository.existing([last]):
@@ -529,7 +529,7 @@ class GitWorkspaces:
 
     def _load_made(self, checkout: Path) -> Made | None:
         """What an earlier bough process wrote in a checkout, when that is known."""
-        if (known := index.load(_find_index(checkout))) is not None:
+        if (known := saved_scan.load(_find_index(checkout))) is not None:
             self._made[checkout] = Made(*known)
         return self._made.get(checkout)
 
@@ -622,7 +622,7 @@ class GitWorkspaces:
             return Made(known.record, found)
         stamp_folders(os.fsencode(part), found)
         now, parts = self._repository.clock(), self._repository.path / "log"
-        return Made(index.save(_find_index(part), found, now, parts), found)
+        return Made(saved_scan.save(_find_index(part), found, now, parts), found)
 
     def _share(self, top: bytes) -> list[bytes]:
         if not self._link_ignored:

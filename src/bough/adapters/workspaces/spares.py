@@ -2,7 +2,7 @@
 and two tasks of a project have most of them in common.
 
     .bough/spare/NAME          a checkout as some task left it
-    .bough/spare/NAME.index    what bough itself wrote in it (see index.py)
+    .bough/spare/NAME.index    what bough itself wrote in it (see saved_scan.py)
     .bough/trash/NAME          what waits to be removed
 
 Promises: a checkout has one taker, however many processes ask. The next task gets nothing that a task left: a file
@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from bough.adapters.workspaces import disk, handles, index
+from bough.adapters.workspaces import disk, handles, saved_scan
 from bough.adapters.workspaces.file_index import FileIndex
 from bough.adapters.workspaces.git_program import Git
 
@@ -32,9 +32,9 @@ ENDING = ".index"
 class Made(NamedTuple):
     """A checkout that bough made: what it wrote there, and the index beside it, which may be older."""
 
-    record: index.SavedScan
+    record: saved_scan.SavedScan
     found: FileIndex
-    asked: Future[index.Altered] | None = None
+    asked: Future[saved_scan.Altered] | None = None
     """Git's comparison of the files with the index, when it is under way."""
 
     def at(self, place: Path) -> Made:
@@ -67,7 +67,7 @@ class Spares:
                 return made.at(kept)
             with ThreadPoolExecutor(1) as asking:  # git compares while we read
                 asked = asking.submit(git.list_altered, os.fsencode(place), kept)
-                if (known := index.load(kept)) is not None:
+                if (known := saved_scan.load(kept)) is not None:
                     return Made(*known, asked)
             # Without its index nobody knows which files in it are bough's own.
             self.trash.put(place)

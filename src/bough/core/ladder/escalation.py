@@ -8,7 +8,7 @@ taken and failed (a rejected plan) leaves the trouble as it was, and the next on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
@@ -33,19 +33,7 @@ Cause = Literal["signal", "soft_limit", "repairs", "faults", "children"]
 
 
 class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    rungs: tuple[Rung, ...] = (
-        "other_protocol",
-        "attempts",
-        "nudge",
-        "prune",
-        "decompose",
-        "zoom_out",
-        "stronger_model",
-        "verify",
-        "replan",
-        "ask",
-        "give_up",
-    )
+    rungs: tuple[Rung, ...] = get_args(Rung)
     """The ones that may be taken. `zoom_out` and `give_up` cannot be left out: something has to come last."""
     task_rounds: int = 16
     """Rounds on the goal or a task without a rung before its soft limit is reached."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.verifiers.tree_texts import SINGLE, Texts
-from bough.adapters.workspaces import checkout, index, scan, watch
+from bough.adapters.workspaces import checkout, saved_scan, scan, watch
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, prepare_home
 from bough.adapters.workspaces.git_program import Git
@@ -301,7 +301,7 @@ async def test_a_resumed_run_scans_only_what_changed(tmp_path: Path, looked: lis
 async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, looked: list[bytes]) -> None:
     workspaces = await settled(tmp_path)
     kept = tmp_path / "project" / ".bough" / "repo.git" / "person"
-    known = index.load(kept)
+    known = saved_scan.load(kept)
     assert known is not None
     record, found = known
     top = os.fsencode(tmp_path / "project")
@@ -311,7 +311,7 @@ async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, 
     assert record.list_changed(workspaces._repository.git, top, found) is None
     kept.write_bytes((tmp_path / "copy").read_bytes()[:-1] + b"x")
     assert record.list_changed(workspaces._repository.git, top, found) is None
-    assert index.load(kept) is None
+    assert saved_scan.load(kept) is None
 
 
 def test_a_base_outlasts_the_snapshots_made_since() -> None:
