@@ -40,6 +40,7 @@ from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.follow_up import load_followed
 from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
+from bough.app.known_endpoints import require_known_endpoint
 from bough.app.outside_agents import Outside, list_outside_agents
 from bough.app.run_messages import find_person
 from bough.app.settings_consent import Ask, Tell, make_consent
@@ -344,6 +345,7 @@ class Session(Journal, frozen=True):
                 and not name.startswith(MODEL)
                 and (at := find_model_address(name, base_url, self.env))
             ):
+                require_known_endpoint(name, at, choices, self.config.models, self.env)
                 found[name] = at
         return found
 
@@ -387,11 +389,19 @@ class Session(Journal, frozen=True):
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
-        self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
+        self,
+        name: str,
+        edges: bool = False,
+        commit: bool = False,
+        *,
+        steps: bool = False,
+        with_probes: bool = False,
+        hooks: bool = False,
     ) -> list[FileChange]:
         """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
         is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
-        `with_probes`: add the probes that the work has passed as tests."""
+        `with_probes`: add the probes that the work has passed as tests. `hooks`: the repository's hooks, filters and
+        signing apply to the commit."""
 
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
@@ -409,19 +419,19 @@ class Session(Journal, frozen=True):
                 await self._require_base(name, task)
             before = await self.workspaces.take()
             changes = await self._bring(task.base, tree, before)
-            made = await self._commit(name, task, changes, steps) if commit and changes else ""
+            made = await self._commit(name, task, changes, steps, hooks) if commit and changes else ""
             files = tuple(change.path for change in changes)
             applied = e.Applied(tree, files, before, await self.workspaces.take(), made, find_person())
             await self.store.append(claim, [applied], run.version)
         return changes
 
-    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
+    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool, hooks: bool) -> str:
         """Commit what was just applied to the person's files."""
 
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
         paths = [change.path for change in changes]
-        return await asyncio.to_thread(deliver.commit, self.root, paths, await self._render_message(name))
+        return await asyncio.to_thread(deliver.commit, self.root, paths, await self._render_message(name), hooks)
 
     async def _bring(self, base: str, tree: str, now: str) -> list[FileChange]:
 

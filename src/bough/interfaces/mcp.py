@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -26,6 +24,7 @@ from pydantic import Field
 from bough import __version__
 from bough.core import events as e
 from bough.interfaces.terminal.event_lines import Teller
+from bough.trust.programs import open_own, start_own
 
 POLL = 0.2
 """Seconds between polls of a run's output; each reports only the latest news."""
@@ -54,15 +53,11 @@ class Commands:
 
     def argv(self, command: str, *arguments: str) -> list[str]:
         # What an agent passes comes after `--`, so it is never taken for an option.
-        return [sys.executable, "-m", "bough", command, "--dir", str(self.folder), *arguments]
+        return [command, "--dir", str(self.folder), *arguments]
 
     async def output(self, command: str, *arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            *self.argv(command, *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        words = self.argv(command, *arguments)
+        process = await open_own(self.folder, *words, out=asyncio.subprocess.PIPE, new_session=False)
         try:
             out, err = await asyncio.wait_for(process.communicate(), LONGEST)
         except TimeoutError:
@@ -85,8 +80,7 @@ class Commands:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             # Not asyncio's: it would end the run with the server. Files, not pipes: the run can keep writing when
             # nobody reads.
-            start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
-            process = await asyncio.to_thread(start, argv)
+            process = await asyncio.to_thread(partial(start_own, self.folder, *argv, out=out, err=err))
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()
             while process.poll() is None and clock() - began < (seconds if told.run else max(seconds, STARTING)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +15,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
+from bough.trust.programs import open_own
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5
@@ -102,14 +102,8 @@ async def answer(root: Path, name: str, body: bytes) -> str:
 async def resume(root: Path, name: str, body: bytes) -> str:
     """In its own process, so that it continues when the dashboard ends."""
     msgspec.json.decode(body, type=_Nothing)
-    command = [sys.executable, "-m", "bough", "resume", name, "--dir", str(root), "--json"]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    words = ("resume", name, "--dir", str(root), "--json")
+    process = await open_own(root, *words, out=asyncio.subprocess.DEVNULL, new_session=True)
     assert process.stderr is not None
     try:
         said = await asyncio.wait_for(process.stderr.read(), PATIENCE)
