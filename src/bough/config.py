@@ -8,8 +8,6 @@ and how commands are confined is for the person alone: those keys are rejected i
 
 from __future__ import annotations
 
-import os
-import stat
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
@@ -30,6 +28,7 @@ from bough.core.settings.agent_settings import AgentSettings
 from bough.core.settings.service import Service
 from bough.core.spelling import suggest_word
 from bough.core.stuck.signals import StuckRules
+from bough.trust.files import Place, read_own
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -256,13 +255,12 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
     if path is None:
         return "", {}
     try:
-        text = _read_text(path)
-        table = tomllib.loads(text)
+        table = tomllib.loads(_decode(read_own(path, LONGEST + 1), path))
     except FileNotFoundError:
         return str(path), {}
-    except PermissionError:
-        raise UsageError(f"{path} cannot be read: check its permissions.") from None
-    except ValueError as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
     return str(path), _check_table(table, str(path), of_the_person=True)
 
@@ -339,20 +337,19 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
 
 def _read_repository_file(folder: Path) -> tuple[str, Table]:
     """The repository's file, and what it sets."""
-    for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
+    for name, within in (("bough.toml", ()), ("pyproject.toml", ("tool", "bough"))):
+        path = folder / name
         try:
-            text = _read_text(path)
+            text = _read_text(folder, name)
             if within and within[-1] not in text:
                 continue
             table: Any = tomllib.loads(text)
-        except FileNotFoundError:
-            continue
-        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
             if within:  # Another tool's file: that tool will complain.
                 continue
             raise UsageError(f"{path} is not valid TOML: {error}.") from None
         for key in within:
-            table = table.get(key, {})
+            table = table.get(key, {}) if isinstance(table, dict) else {}
         if table:
             return str(path), _check_table(table, str(path))
     return str(folder / "bough.toml"), {}
@@ -361,22 +358,33 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 def _tool_servers(folder: Path) -> dict[str, Any]:
     """Those of the repository's `.mcp.json`, which many tools share."""
     try:
-        return read(_read_text(folder / ".mcp.json"))
-    except (FileNotFoundError, UnicodeDecodeError):
+        return read(_read_text(folder, ".mcp.json"))
+    except UnicodeDecodeError:
         return {}
 
 
-def _read_text(path: Path) -> str:
-    """Of a plain file, not of a pipe without a writer or an endless device."""
+def _read_text(folder: Path, name: str) -> str:
+    """The text of a repository's file; empty when there is none."""
+    place = Place(folder, name, links=True)
+    if place.kind in ("", "folder") and Place(folder, name).kind != "link":
+        return ""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (IsADirectoryError, NotADirectoryError):
-        raise FileNotFoundError(path) from None
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
-            raise UsageError(f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB.")
-        return file.read(LONGEST).decode()
+        return _decode(place.read(LONGEST + 1), folder / name)
+    except OSError as error:
+        raise _make_settings_error(folder / name) from error
+
+
+def _decode(body: bytes, path: Path) -> str:
+    if len(body) > LONGEST:
+        raise _make_settings_error(path)
+    return body.decode()
+
+
+def _make_settings_error(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB, and no link out of the "
+        "project."
+    )
 
 
 def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Table:

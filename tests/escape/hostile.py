@@ -709,7 +709,7 @@ def a_run_that_names_another_endpoint_gets_the_key(place: Place) -> list[str]:
     evil, model = "https://evil.example/v1", "openai:x"
 
     async def go() -> list[str]:
-        found = []
+        found: list[str] = []
         async with open_session(place.project, create=True) as session:
             for name, before in ((model, {model: evil}), (f"{model}@{evil}", {}), (f"{model}@{evil}", {model: evil})):
                 with contextlib.suppress(BoughError):

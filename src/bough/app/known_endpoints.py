@@ -35,7 +35,9 @@ def require_known_endpoint(name: str, address: str, choices: Choices, own: Model
     consents.keep(_EVERYWHERE, {address: provider}, allowed=True)
 
 
-def _list_own_names(choices: Choices, own: Models) -> set[str | None]:
+def _list_own_names(choices: Choices, own: Models) -> set[str]:
     chosen = (choices.model, choices.fast_model, choices.strong_model, own.main, own.fast, own.strong)
-    presets = {preset.named(tier) for preset in own.presets.values() for tier in ("main", "fast", "strong")}
-    return {name for name in chosen if isinstance(name, str)} | presets
+    names = {name for name in chosen if isinstance(name, str)}
+    for preset in own.presets.values():
+        names |= {preset.named("main"), preset.named("fast"), preset.named("strong")}
+    return names

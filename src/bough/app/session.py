@@ -34,7 +34,6 @@ from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
-from bough.adapters.workspaces.trust import check_home
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.follow_up import load_followed
@@ -63,6 +62,8 @@ from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.workflow.keys import needs_models
 from bough.ports import Claim, FileChange, Ports
+from bough.trust.files import Place
+from bough.trust.home import check_home
 from bough.views.details import Point, point_of
 from bough.views.run_view import Outcome
 
@@ -705,7 +706,7 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:
-        variables = read_variables(root / chosen.env_file)
+        variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
     return Surroundings(
         environment=environment,

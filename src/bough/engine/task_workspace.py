@@ -26,6 +26,8 @@ from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.ports import Judgement, Ports, Talk, Workspace
+from bough.trust import handles
+from bough.trust.files import Place
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 """The first of these that a folder has."""
@@ -176,13 +178,11 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
 
 def _read_instructions(workspace: Workspace) -> str:
     """The repository's own instructions for agents: from the top, then from the folder where the work starts."""
-    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
+    top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
-    for folder in folders:
-        found = [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
-        for path in (path for path in found[:1] if not path.is_symlink()):
-            with path.open("rb") as file:
-                texts.append(file.read(INSTRUCTIONS_LIMIT).decode(errors="replace").strip())
+    for folder in (top, top / below) if below != "." else (top,):
+        found = [place for name in INSTRUCTIONS if (place := folder / name).is_file()]
+        texts += [place.text(INSTRUCTIONS_LIMIT).strip() for place in found[:1]]
     return "\n\n".join(texts)
 
 
@@ -211,11 +211,8 @@ async def clear_scratch(workspace: Workspace) -> None:
 def _clear_folder(scratch: Path) -> None:
     shutil.rmtree(scratch.with_name(f"{scratch.name}.private"), ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
-    for place in scratch.iterdir():
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink(missing_ok=True)
+    for name, _ in Place(scratch).list():
+        handles.remove_below(os.fsencode(scratch), os.fsencode(name))
 
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:

@@ -70,6 +70,7 @@ class FileSystemView:
         """`hidden`: folders that must not be seen, such as the project. `readable` and `writable`: what the person
         opens."""
         known = _find_home()
+        self._hidden = [_resolve(place) for place in hidden]
         self._home = _resolve(env.get("HOME") or known)
         # Both of them: HOME may point elsewhere, and the real home has to be hidden all the same.
         homes = {self._home, _resolve(known)}
@@ -100,8 +101,9 @@ class FileSystemView:
             lines.append(["write", target, _resolve(source), ""])
         lines += self._overlay_caches(own / "caches")
         for number, mount in enumerate(workspace.mounts):
-            lines += _list_mount(mount, own / f"mount-{number}")
-            lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
+            if self._may_be_lent(_resolve(mount.source)):
+                lines += _list_mount(mount, own / f"mount-{number}")
+                lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
             lines += [_make_line("read", place) for place in _find_resolver()]
@@ -121,6 +123,15 @@ class FileSystemView:
     def _is_away(self, place: str) -> bool:
         """It would otherwise be invisible."""
         return any(place.startswith(f"{folder}/") for folder in (*self._empty, "/tmp", "/var/tmp"))
+
+    def _may_be_lent(self, place: str) -> bool:
+        """A project's own folder, or one that neither is nor holds the home or a hidden folder in it, except where
+        tools keep what they install."""
+        if any(_is_within(place, folder) for folder in self._hidden):
+            return True
+        inner = place.removeprefix(f"{self._home}/")
+        tools = any(_is_within(inner, name) for name in (*TOOLS, ".local/share/pdm", ".conda"))
+        return not _is_within(self._home, place) and (inner == place or not inner.startswith(".") or tools)
 
     def _is_harmless(self, place: str) -> bool:
         """It neither is nor contains one of the hidden folders."""
@@ -213,10 +224,18 @@ def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _find_base(environment: Path) -> Iterator[str]:
-    """The Python that a virtual environment was made from."""
+    """The Python that a virtual environment was made from: a folder with a Python in it, whatever a link in a
+    repository's environment leads to."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
-        yield str(Path(_resolve(python)).parents[1])
+        base = Path(_resolve(python)).parents[1]
+        installed = any(isfile(place) for place in base.glob("lib*/python3*/os.py"))
+        if installed and base.name not in (".local", ".cargo") and not _is_within(_resolve(_find_home()), str(base)):
+            yield str(base)
+
+
+def _is_within(place: str, folder: str) -> bool:
+    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:

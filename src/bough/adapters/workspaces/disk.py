@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from bough.adapters.workspaces import handles
 from bough.core.errors import Unkeepable, WorkspaceError
+from bough.trust import handles
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git, has_git
-from bough.adapters.workspaces.trust import check_home, is_mine
 from bough.core.errors import UsageError, WorkspaceError
+from bough.trust.home import check_home, is_mine
 
 HOME = ".bough"
 
