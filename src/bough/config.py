@@ -1,9 +1,9 @@
 """Settings: the person's `~/.config/bough/config.toml`, then the repository's `bough.toml` or `[tool.bough]` in
 `pyproject.toml`, then `BOUGH_*` variables, then flags.
 
-A repository's file is untrusted input. It may tune thresholds and lower limits. Raising them and choosing models are
-*wishes*, which apply when the person allows them and has not set those keys. Where requests (and the key with them) go
-and how commands are confined is for the person alone: those keys are rejected in a repository's file.
+A repository's file is untrusted input. Little of it applies unasked (`trust/wishes.py`); the rest are *wishes*, which
+apply when the person allows them and has not set those keys. Where requests (and the key with them) go and how commands
+are confined is for the person alone: those keys are rejected in a repository's file.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from bough.core.settings.service import Service
 from bough.core.spelling import suggest_word
 from bough.core.stuck.signals import StuckRules
 from bough.trust.files import Place, read_own
+from bough.trust.wishes import applies_unasked
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -191,15 +192,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "workspace": WorkspaceSettings.__struct_fields__,
     "builders": BuilderSettings.__struct_fields__,
 }
-BOUNDS = ("budget", "limits", "planning", "ladder")
-"""Sections whose numbers bound what a run may use: a repository may lower them."""
-OF_THE_PROJECT = frozenset({("limits", "check_timeout")})
-"""The project knows how long its own tests take."""
-CHOSEN = frozenset(
-    {("models", "main"), ("models", "fast"), ("models", "strong")}
-    | {("builders", key) for key in BuilderSettings.__struct_fields__}
-)
-"""Which model is used, and paid for: the person decides, though a repository may ask."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""
 MANY = frozenset(
@@ -220,11 +212,20 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
     """The settings that apply in a project folder. Wishes that are not allowed are ignored."""
-    merged: Table = {}
-    for _, table in list_layers(folder, env, allow):
+    return load_settings(folder, env, allow)[0]
+
+
+def load_settings(
+    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()
+) -> tuple[Config, dict[str, str]]:
+    """The same, and what applies of the repository's own file, by value."""
+    layers, merged = list_layers(folder, env, allow), Table()
+    for _, table in layers:
         for section, values in table.items():
             merged.setdefault(section, {}).update(values)
-    return _convert(merged)
+    _, (_, theirs), (_, own) = layers
+    names = [(section, key) for section, values in theirs.items() for key in values if key not in own.get(section, {})]
+    return _convert(merged), {f"{section}.{key}": _render(theirs[section][key]) for section, key in names}
 
 
 def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
@@ -239,6 +240,9 @@ def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
+    # Where both say something that needs no consent, the person's word counts.
+    for section, values in table.items():
+        table[section] = {key: value for key, value in values.items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
 
 
@@ -266,25 +270,25 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
 
 
 def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
-    """Which of a repository's settings exceed the person's and the defaults, choose a model or start a program.
-    Compared by value, not as written: `"1000"` is a number too."""
-    starts = {f"mcp.{name}": described(server) for name, server in table.get("mcp", {}).items()}
-    return starts | _larger(table, mine)
-
-
-def _larger(table: Table, mine: Table) -> dict[str, str]:
-    if not any(section in (*BOUNDS, "models", "builders") for section in table):
+    """Which of a repository's settings wait for the person's yes, with their values: compared by value, not as written
+    (`"1000"` is a number too)."""
+    if not table:
         return {}
     understood, defaults = _convert(table), _convert(mine)
     found = {}
-    for name in [f"{section}.{key}" for section in table.keys() - NAMED for key in table[section]]:
-        section, _, key = name.partition(".")
-        value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
-        numbers = isinstance(value, int | float) and isinstance(default, int | float) and not isinstance(value, bool)
-        raised = section in BOUNDS and (section, key) not in OF_THE_PROJECT and numbers and value > default
-        if raised or (section, key) in CHOSEN:
-            found[name] = str(value)
+    for section, values in table.items():
+        for key in values:
+            if section in NAMED:
+                found[f"{section}.{key}"] = described(values[key]) if section == "mcp" else _render(values[key])
+                continue
+            value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
+            if not applies_unasked(section, key, value, default):
+                found[f"{section}.{key}"] = _render(value)
     return found
+
+
+def _render(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def find_default(name: str) -> str:

@@ -582,7 +582,7 @@ def a_planted_folder_of_boughs_is_written_through(place: Place) -> list[str]:
     with contextlib.suppress(BoughError, OSError):
         from bough.interfaces.web.startup import find_address
 
-        find_address(place.project, everything=False, host="127.0.0.1", port=None, new_token=False).listening.close()
+        find_address(place.project, everything=False, host="127.0.0.1", port=None).listening.close()
     found += [f"written: {path.relative_to(place.home)}" for path in sorted(victim.rglob("*"))][:3]
     return found
 
@@ -739,9 +739,7 @@ def a_row_that_is_pickled_runs_code(place: Place) -> list[str]:
 @attack("medium")
 def the_dashboards_token_is_on_a_command_line(place: Place) -> list[str]:
     run(place)
-    place.write(
-        place.home / "bin" / "xdg-open", f'#!/bin/sh\necho "$@" >> {place.home}/opened\ncat "$1" >/dev/null\n', 0o755
-    )
+    place.write(place.home / "bin" / "xdg-open", f'#!/bin/sh\necho "$@" >> {place.home}/opened\n\n', 0o755)
     for name in ("x-www-browser", "www-browser", "sensible-browser", "open"):
         shutil.copy(place.home / "bin" / "xdg-open", place.home / "bin" / name)
     argv = [sys.executable, "-P", "-m", "bough", "serve", "--open", "--json", "--dir", str(place.project)]
@@ -775,7 +773,7 @@ def a_planted_file_chooses_the_dashboards_token(place: Place) -> list[str]:
 
     run(place)
     place.write(".bough/serve.json", '{"port": 0, "token": "planted-token-of-an-attacker"}')
-    address = find_address(place.project, everything=False, host="127.0.0.1", port=None, new_token=False)
+    address = find_address(place.project, everything=False, host="127.0.0.1", port=None)
     address.listening.close()
     return ["taken: a planted token"] if "planted" in address.url else []
 

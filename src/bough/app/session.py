@@ -58,6 +58,7 @@ from bough.core.journal.settled_steps import list_settled_steps
 from bough.core.journal.task_fold import list_points
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
+from bough.core.textual.cleaning import clean_message, escape_text
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.workflow.keys import needs_models
@@ -526,8 +527,8 @@ class Session(Journal, frozen=True):
     async def _render_message(self, name: str) -> str:
         """The message of a commit of the run's work: the goal, and the evidence as trailers."""
         run, task = await self.run(name), await self.task(name)
-        goal = run.plan.goal.instructions.strip()
-        title = goal.splitlines()[0] if goal else name
+        goal = clean_message(run.plan.goal.instructions.strip())
+        title = goal.splitlines()[0].strip() if goal else name
         title = title if len(title) <= 72 else f"{title[:69].rstrip()}…"
         lines = [title, ""]
         if len(goal.splitlines()) > 1 or len(goal) > 72:
@@ -535,8 +536,8 @@ class Session(Journal, frozen=True):
         lines.append(f"Bough-Run: {name}")
         verdict = task.acceptance.verdict
         if verdict is not None and verdict.command:
-            lines.append(f"Bough-Check: {verdict.command}")
-            lines.append(f"Bough-Verdict: {verdict.ruling}: {verdict.reason}")
+            lines.append(f"Bough-Check: {_join_line(verdict.command)}")
+            lines.append(f"Bough-Verdict: {verdict.ruling}: {_join_line(verdict.reason)}")
         return "\n".join(lines) + "\n"
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
@@ -720,13 +721,17 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
 
 def _render_step_message(name: str, step: e.ChildSettled) -> str:
     """The commit message of a step: its own summary, and its evidence as trailers."""
-    said = step.result.strip() or step.why
+    said = clean_message(step.result.strip() or step.why)
     title = f"{step.child}: {said.splitlines()[0]}" if said else step.child
     lines = [title if len(title) <= 72 else f"{title[:71].rstrip()}…", ""]
     lines += [said, ""] if len(title) > 72 or len(said.splitlines()) > 1 else []
     lines += [f"Bough-Run: {name}", f"Bough-Step: {step.child}"]
-    lines += [f"Bough-Verdict: {' '.join(step.verdict.split())}"] if step.verdict else []
+    lines += [f"Bough-Verdict: {_join_line(step.verdict)}"] if step.verdict else []
     return "\n".join(lines) + "\n"
+
+
+def _join_line(text: str) -> str:
+    return " ".join(escape_text(text).split())
 
 
 def _render_heading(probe: Probe) -> str:

@@ -19,7 +19,7 @@ import stat
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -121,6 +121,21 @@ class Place:
                 while piece := os.read(source, 1 << 20):
                     file.write(piece)
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+
+    def write(self, body: bytes, mode: int = 0o644) -> None:
+        """Replace it as a whole; a link there is replaced, not followed. Its folder must exist."""
+        with self._open_parent() as (parent, last):
+            part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
+                with os.fdopen(os.open(part, flags, mode, dir_fd=parent), "wb") as file:
+                    file.write(body)
+                os.replace(part, last, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(part, dir_fd=parent)
+                raise
 
     @contextmanager
     def _open_parent(self) -> Iterator[tuple[int, str]]:

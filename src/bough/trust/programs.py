@@ -25,67 +25,22 @@ if TYPE_CHECKING:
 ELSEWHERE = "/"
 """Where programs start: a folder that exists everywhere and that nobody prepared."""
 _NAMES = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TMPDIR",
-        "TERM",
-        "DISPLAY",
-        "WAYLAND_DISPLAY",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
-        "SSH_ASKPASS",
-        "GNUPGHOME",
-        "GPG_TTY",
-        "GPG_AGENT_INFO",
-        "KRB5CCNAME",
-        "EMAIL",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "NO_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "all_proxy",
-        "no_proxy",
-        "GIT_CEILING_DIRECTORIES",
-        "GIT_CONFIG_GLOBAL",
-        "GIT_CONFIG_NOSYSTEM",
-        "GIT_CONFIG_SYSTEM",
-        "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-        "GIT_EXEC_PATH",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_ASKPASS",
-        "GIT_SSL_CAINFO",
-        "GIT_AUTHOR_NAME",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_AUTHOR_DATE",
-        "GIT_COMMITTER_NAME",
-        "GIT_COMMITTER_EMAIL",
-        "GIT_COMMITTER_DATE",
-    ]
+    """
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM DISPLAY WAYLAND_DISPLAY XAUTHORITY BROWSER EMAIL
+    DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS GNUPGHOME GPG_TTY GPG_AGENT_INFO KRB5CCNAME
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    GIT_CEILING_DIRECTORIES GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM GIT_CONFIG_SYSTEM GIT_DISCOVERY_ACROSS_FILESYSTEM
+    GIT_EXEC_PATH GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS GIT_SSL_CAINFO
+    GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE
+    """.split()  # noqa: SIM905
 )
 """What programs see of the person's variables. None of bough's keys, and nothing that names another repository."""
 _PREFIXES = ("LC_", "XDG_", "SSL_CERT_")
 _PYTHON = frozenset(
-    [
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONUTF8",
-        "PYTHONIOENCODING",
-        "PYTHONUNBUFFERED",
-        "PYTHONHASHSEED",
-        "PYTHONNOUSERSITE",
-        "PYTHONUSERBASE",
-        "PYTHONWARNINGS",
-    ]
+    """
+    PYTHONDONTWRITEBYTECODE PYTHONUTF8 PYTHONIOENCODING PYTHONUNBUFFERED PYTHONHASHSEED PYTHONNOUSERSITE PYTHONUSERBASE
+    PYTHONWARNINGS
+    """.split()  # noqa: SIM905
 )
 """Of the variables that Python itself reads: those that load no code."""
 
@@ -174,6 +129,19 @@ def start_program(
     """Start it, with its output to read."""
     words, pipe = _prepare(argv, project), subprocess.PIPE
     return subprocess.Popen(words, cwd=ELSEWHERE, env=env, stdin=stdin, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+_BROWSERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "x-www-browser", "sensible-browser", "www-browser")
+
+
+def open_page(page: Path, *, project: Path) -> bool:
+    """Show a page of bough's own in the person's browser; False when there is none."""
+    program = next((found for name in _BROWSERS if (found := find_program(name, project))), None)
+    if program is not None:
+        quiet, argv = subprocess.DEVNULL, [program, page.as_uri()]
+        given: dict[str, Any] = {"stdin": quiet, "stdout": quiet, "stderr": quiet, "start_new_session": True}
+        subprocess.Popen(argv, cwd=ELSEWHERE, env=make_environment(), **given)
+    return program is not None
 
 
 # ── bough itself ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -23,9 +23,12 @@ from bough.ports import Mount, WorkFolder
 Line = list[str]
 """Kind, target, source and what else the kind needs."""
 
-_OWN = ("proc", "sys", "dev", "tmp", "old", "new")
-"""Entries of `/` of which a command gets its own."""
-_SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys")
+_SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys", "opt", "snap")
+"""Entries of `/` that commands see. Others (`/srv`, `/data`) are the person's."""
+_TOOL_VARIABLES = """
+    GOROOT GOPATH CARGO_HOME RUSTUP_HOME JAVA_HOME DOTNET_ROOT GEM_HOME PNPM_HOME NVM_DIR PYENV_ROOT
+""".split()  # noqa: SIM905
+"""Where images and machines with several users keep toolchains outside of homes."""
 _EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
 _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
@@ -76,7 +79,9 @@ class FileSystemView:
         homes = {self._home, _resolve(known)}
         empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
-        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env)]
+        shared = [place for name in _TOOL_VARIABLES if not _is_within(place := env.get(name, ""), self._home)]
+        named = [place for place in shared if place.startswith("/") and isdir(place)]
+        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env), *named]
         shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
         self._lines = [
             *_list_system(),
@@ -122,7 +127,8 @@ class FileSystemView:
 
     def _is_away(self, place: str) -> bool:
         """It would otherwise be invisible."""
-        return any(place.startswith(f"{folder}/") for folder in (*self._empty, "/tmp", "/var/tmp"))
+        top = place.split("/")[1]
+        return top not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
 
     def _may_be_lent(self, place: str) -> bool:
         """A project's own folder, or one that neither is nor holds the home or a hidden folder in it, except where
@@ -191,9 +197,9 @@ def _list_system() -> Iterator[Line]:
     for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
-        elif entry.is_dir() and entry.name not in _OWN and entry.path not in _EMPTY:
+        elif entry.is_dir() and entry.name in _SYSTEM:
             # What is mounted further down would be invisible through a layer.
-            whole = entry.name in _SYSTEM or any(place.startswith(f"{entry.path}/") for place in mounted)
+            whole = entry.name not in ("opt", "snap") or any(place.startswith(f"{entry.path}/") for place in mounted)
             yield _make_line("read" if whole else "lent", entry.path)
     yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])

@@ -18,10 +18,11 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
+from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
 from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
-from bough.interfaces.terminal.formatting import escape_text, first_sentence, one_line
+from bough.interfaces.terminal.formatting import first_sentence, one_line
 from bough.interfaces.terminal.next_steps import list_next_steps
 from bough.interfaces.terminal.run_tree import TaskRow, describe_task, describe_trouble
 from bough.interfaces.terminal.run_tree import describe_standing as state_words
