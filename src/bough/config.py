@@ -8,6 +8,8 @@ are confined is for the person alone: those keys are rejected in a repository's 
 
 from __future__ import annotations
 
+import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
@@ -216,10 +218,10 @@ def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
 
 
 def load_settings(
-    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()
+    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
 ) -> tuple[Config, dict[str, str]]:
-    """The same, and what applies of the repository's own file, by value."""
-    layers, merged = list_layers(folder, env, allow), Table()
+    """The same, and what applies of the repository's own file, by value. `outside`: commands are not confined."""
+    layers, merged = list_layers(folder, env, allow, outside=outside), Table()
     for _, table in layers:
         for section, values in table.items():
             merged.setdefault(section, {}).update(values)
@@ -228,7 +230,9 @@ def load_settings(
     return _convert(merged), {f"{section}.{key}": _render(theirs[section][key]) for section, key in names}
 
 
-def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
+def list_layers(
+    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
+) -> list[tuple[str, Table]]:
     """Each source of settings and what it sets, weakest first: the person's file, the repository's, variables."""
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
@@ -236,6 +240,8 @@ def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
         table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
     wishes = _find_wishes(table, mine)
+    if outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own)):
+        wishes = {name: _add_scripts(folder, value) for name, value in wishes.items()}
     asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
@@ -285,6 +291,15 @@ def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
             if not applies_unasked(section, key, value, default):
                 found[f"{section}.{key}"] = _render(value)
     return found
+
+
+def _add_scripts(folder: Path, value: str) -> str:
+    """A wish with the content of the files that it names: without a sandbox, those run with all of the person's rights,
+    so their yes is for what is in them."""
+    words = dict.fromkeys(re.findall(r"[\w./@+-]+", value))
+    bodies = {word: place.read() for word in words if (place := Place(folder, word, links=True)).is_regular()}
+    marks = [f"{word} {hashlib.sha256(body).hexdigest()[:16]}" for word, body in bodies.items()]
+    return f"{value} [{', '.join(marks)}]" if marks else value
 
 
 def _render(value: Any) -> str:

@@ -1,5 +1,6 @@
 """What a person has allowed the settings of a repository to ask for, by folder. Kept with the person's own state and
-not in the repository, which could otherwise allow it for them."""
+not in the repository, which could otherwise allow it for them. (Earlier versions kept `consents.json`: fewer settings
+waited for an answer then, so those are asked about once more.)"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Consents:
         home, state = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_STATE_HOME") or "")
         # A path that is not absolute would be in the repository.
         base = state if state.is_absolute() else home / ".local" / "state"
-        self.path = base / "bough" / "consents.json"
+        self.path = base / "bough" / "trusted.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())

@@ -94,6 +94,8 @@ class Session(Journal, frozen=True):
     folder: str
     """Where the person stands, relative to the root."""
     config: settings.Config
+    theirs: Mapping[str, str]
+    """What applies of the repository's own settings."""
     workspaces: GitWorkspaces
     surroundings: Surroundings
     """What checkouts get from the person's set-up."""
@@ -177,6 +179,7 @@ class Session(Journal, frozen=True):
                 agents=agents,
                 agent_env=choices.agent_env,
                 agent_network=choices.agent_network or "",
+                settings=dict(self.theirs),
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
@@ -663,7 +666,8 @@ async def open_session(
     env = dict(os.environ)
     root = find_root(here)
     chosen = choices or Choices()
-    loaded = settings.load_config(root, env, make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
+    consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
+    loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
@@ -681,6 +685,7 @@ async def open_session(
             home=home,
             folder=find_relative_folder(root, here),
             config=loaded,
+            theirs=theirs,
             store=store,
             workspaces=open_workspaces(
                 journal,

@@ -77,6 +77,8 @@ class RunStarted(Event, frozen=True):
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
     """What outside agents can reach, if the person set it for this run."""
+    settings: dict[str, str] = {}
+    """What applies of the repository's own settings, by name and value."""
 
 
 class RunResumed(Event, frozen=True):

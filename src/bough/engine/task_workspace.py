@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Check, Verdict
+from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
 from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
@@ -28,6 +28,7 @@ from bough.core.tree.task_state import State
 from bough.ports import Judgement, Ports, Talk, Workspace
 from bough.trust import handles
 from bough.trust.files import Place
+from bough.trust.wishes import ABOUT_THE_VERDICT
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 """The first of these that a folder has."""
@@ -181,7 +182,7 @@ def _read_instructions(workspace: Workspace) -> str:
     top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
     for folder in (top, top / below) if below != "." else (top,):
-        found = [place for name in INSTRUCTIONS if (place := folder / name).is_file()]
+        found = [place for name in INSTRUCTIONS if (place := folder / name).is_regular()]
         texts += [place.text(INSTRUCTIONS_LIMIT).strip() for place in found[:1]]
     return "\n\n".join(texts)
 
@@ -189,11 +190,19 @@ def _read_instructions(workspace: Workspace) -> str:
 async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
     """The verdict on the task's tree. A check that leaves unreadable files has failed."""
     try:
-        return await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+        judged = await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+        return replace(judged, verdict=_name_settings(judged.verdict, run))
     except (OSError, Unkeepable) as error:
         command = check.command if check else ""
         reason = f"the check left files behind that cannot be read ({error})"
         return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
+
+
+def _name_settings(verdict: Verdict, run: Run) -> Verdict:
+    """A verdict that holds under settings of the repository says under which."""
+    bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
+    said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
+    return replace(verdict, advice=(*verdict.advice, *said)) if said else verdict
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:

@@ -78,7 +78,7 @@ class Place:
                 return ""
             raise
 
-    def is_file(self) -> bool:
+    def is_regular(self) -> bool:
         return self.kind == "file"
 
     def is_folder(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from bough.core.errors import WorkspaceError
+from bough.trust.files import Place
 from bough.trust.programs import find_program, make_environment, run_program, start_program
 
 _CHUNK = 1 << 20
@@ -113,7 +114,7 @@ class Git:
     def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
         """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
         # A setting of the repository could name any other folder.
-        here = (f"--work-tree={folder}",) if (folder / ".git").exists() else ()
+        here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
         done = _run(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), b"")
         complaint = _extract_reason(done.stderr)
         if "dubious ownership" in complaint:

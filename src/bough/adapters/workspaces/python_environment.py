@@ -79,7 +79,7 @@ def _find_in_folder(folder: Place) -> Place | None:
     """One in the project itself: a link to a folder elsewhere is none, since the checkout would be lent that folder."""
     for name in IN_PROJECT:
         place = folder / name
-        known = place.is_folder() and ((place / "pyvenv.cfg").is_file() or (place / "conda-meta").is_folder())
+        known = place.is_folder() and ((place / "pyvenv.cfg").is_regular() or (place / "conda-meta").is_folder())
         if known and os.access(place.shown / "bin" / "python", os.X_OK):
             return place
     return None
@@ -117,11 +117,11 @@ def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ..
     places: list[Path] = []
     libraries = Place(environment.prefix, "lib", links=True)
     for site in [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]:
-        for name, _ in site.list():
-            if name.endswith(".pth"):
-                lines = (site / name).text().splitlines()
-                places += [Path(line.strip()) for line in lines if line.startswith("/")]
-            elif name.startswith("__editable__") and name.endswith("finder.py"):
+        names = [name for name, _ in site.list()]
+        for text in [(site / name).text() for name in names if name.endswith(".pth")]:
+            places += [Path(line.strip()) for line in text.splitlines() if line.startswith("/")]
+        for name in names:
+            if name.startswith("__editable__") and name.endswith("finder.py"):
                 places += _read_mapped_folders((site / name).text())
     inside = [place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)]
     return tuple(dict.fromkeys(inside))
@@ -159,7 +159,7 @@ def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment 
 
 def _find_uv(project: Place, env: Mapping[str, str]) -> Path | None:
     named = env.get("UV_PROJECT_ENVIRONMENT", "")
-    return project.shown / named if named and (project / "uv.lock").is_file() else None
+    return project.shown / named if named and (project / "uv.lock").is_regular() else None
 
 
 def _find_pdm(project: Place, home: Path) -> Path | None:
@@ -170,7 +170,7 @@ def _find_pdm(project: Place, home: Path) -> Path | None:
 
 def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
     text = (project / "pyproject.toml").text()
-    if "[tool.poetry" not in text and not (project / "poetry.lock").is_file():
+    if "[tool.poetry" not in text and not (project / "poetry.lock").is_regular():
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
@@ -182,7 +182,7 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
 
 
 def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
-    if "[tool.hatch" not in (project / "pyproject.toml").text() and not (project / "hatch.toml").is_file():
+    if "[tool.hatch" not in (project / "pyproject.toml").text() and not (project / "hatch.toml").is_regular():
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
     digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(_resolve(project))).digest()).decode()[:8]
@@ -199,7 +199,7 @@ def _rank_tests_first(place: Path) -> tuple[bool, str]:
 
 
 def _find_pipenv(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
-    if not (project / "Pipfile").is_file():
+    if not (project / "Pipfile").is_regular():
         return None
     kept = Path(env.get("WORKON_HOME") or home / ".local" / "share" / "virtualenvs")
     digest = hashlib.sha256(os.fsencode(f"{_resolve(project)}/Pipfile")).digest()[:6]

@@ -44,6 +44,7 @@ COMMANDS = {
     "workflow": "Check, list and show written plans.",
     "rm": "Remove runs, with their work.",
     "prune": "Remove old runs.",
+    "trust": "Show what this repository's settings ask for, and allow it or not.",
     "config": "Show which settings are in force, and where they come from.",
     "stats": "Show statistics: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",

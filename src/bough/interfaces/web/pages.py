@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -13,6 +14,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from bough.app.plan_proposals import Proposal
+from bough.app.settings_consent import list_open_wishes
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NotFound, UsageError
@@ -69,7 +71,16 @@ async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limi
         "root": shorten_home(root),
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
+        "wishes": await asyncio.to_thread(_list_wishes, root),
     }
+
+
+def _list_wishes(root: Path) -> dict[str, str]:
+    """What the repository's settings ask for, until the person answers."""
+    try:
+        return list_open_wishes(root)[1]
+    except UsageError:  # A file that cannot be read stops a run, not the page.
+        return {}
 
 
 def shorten_home(root: Path) -> str:
