@@ -232,7 +232,8 @@ OPENING = frozenset(
 OPENERS = {
     "bough's own folder, in which `trust/home` has found no link, pipe or device before anything in it is opened": """
         adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
-        adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git adapters/workspaces/home adapters/workspaces/merge
+        adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
+        adapters/workspaces/home adapters/workspaces/merge
         adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/spares app/diagnosis app/journal app/known_projects app/optimise app/session

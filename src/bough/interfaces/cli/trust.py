@@ -42,7 +42,7 @@ def command(folder: Path, answer: str | None, as_json: bool) -> int:
         print_json({"folder": str(root), "wishes": left})
     else:
         page = make_output()
-        said = {"yes": "Allowed: ", "no": "Not allowed: "}.get(answer or "", "Waits for your answer: ")
+        what = {"yes": "Allowed: ", "no": "Not allowed: "}.get(answer or "", "Waits for your answer: ")
         listed = ", ".join(f"{name} = {value}" for name, value in wishes.items())
-        page.paragraph(text=f"{said}{listed}" if wishes else f"The settings in {root} ask for nothing more.")
+        page.paragraph(text=f"{what}{listed}" if wishes else f"The settings in {root} ask for nothing more.")
     return 1 if left else 0
