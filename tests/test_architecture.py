@@ -270,8 +270,8 @@ def test_a_planted_violation_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    public = "BoughError Outcome Plan Step __version__ load_workflow resume run run_sync"
-    assert bough.__all__ == public.split()
+    public = "BoughError Outcome Plan Step Stream __version__ load_workflow resume run run_sync stream"
+    assert bough.__all__ == public.split() == dir(bough)
     assert bough.testing.__all__ == ["Fuse", "MemoryStore", "ScriptedModel", "call", "say"]
     for module in (bough, bough.testing):
         for name in module.__all__:
