@@ -22,14 +22,15 @@ MAY_IMPORT = {
     "core": {"core"},
     "ports": {"core"},
     "slots": {"core"},
+    "installed": {"core"},
     "engine": {"core", "ports", "slots", "engine"},
-    "adapters": {"core", "ports", "slots", "adapters"},
+    "adapters": {"core", "ports", "slots", "installed", "adapters"},
     "testing": {"core", "ports", "testing"},
     "config": {"core"},
     "workflows": {"core"},
     "views": {"core", "views"},
-    "interfaces": {"core", "ports", "app", "views", "interfaces", "config", "workflows", "demo"},
-    "app": {"core", "ports", "engine", "adapters", "config", "views", "app"},
+    "interfaces": {"core", "ports", "app", "views", "interfaces", "config", "workflows", "demo", "installed"},
+    "app": {"core", "ports", "engine", "adapters", "config", "views", "installed", "app"},
     "api": {"core", "ports", "app", "workflows", "views"},
     "demo": {"core", "ports", "adapters/models"},
     "__main__": {"interfaces"},
@@ -269,8 +270,8 @@ def test_a_planted_violation_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    public = "BoughError Outcome Plan Step __version__ load_workflow resume run run_sync"
-    assert bough.__all__ == public.split()
+    public = "BoughError Outcome Plan Step Stream __version__ load_workflow resume run run_sync stream"
+    assert bough.__all__ == public.split() == dir(bough)
     assert bough.testing.__all__ == ["Fuse", "MemoryStore", "ScriptedModel", "call", "say"]
     for module in (bough, bough.testing):
         for name in module.__all__:

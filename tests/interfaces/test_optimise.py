@@ -1,6 +1,6 @@
 """`bough optimise planner`: what finished runs teach, the comparison, and runs that use what was learned.
 
-The search itself needs the extra: `pip install 'bough[dspy]'`.
+The search itself needs the extra: `pip install 'bough-agent[dspy]'`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_runs_use_what_was_learned_once_they_are_told_to(
 
     asked = here(folder, capsys, "optimise", "planner", "--model", "openai:m", "--base-url", wire.base_url)
     assert asked.status != 0
-    assert ("pip install 'bough[dspy]'" if find_spec("dspy") is None else "Optimising needs 4") in asked.err
+    assert ("[dspy]" if find_spec("dspy") is None else "Optimising needs 4") in asked.err
 
 
 @pytest.mark.skipif(find_spec("dspy") is None, reason="the extra dspy is not installed")
