@@ -174,7 +174,8 @@ def counts(chosen: list[Project]) -> str:
     kinds = Counter(change.kind for change in changes)
     wrong = sum(not change.right for change in changes)
     return (
-        f"{len(chosen)} projects, {len(goals)} goals, {len(changes)} changes: {wrong} wrong, {len(changes) - wrong} right; "
+        f"{len(chosen)} projects, {len(goals)} goals, {len(changes)} changes: "
+        f"{wrong} wrong, {len(changes) - wrong} right; "
         + ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
     )
 
