@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bough.adapters.verifiers.testside import Restored, restore_test_side
+from bough.core.verdict.test_files import Restored, restore_test_side
 from bough.ports import FileChange
 
 PYTEST = "python -m pytest -q"

@@ -49,7 +49,7 @@ def _count_passed(text: str, command: str) -> int | None:
     """Of a test run, according to its closing lines."""
     if not any(word in command for word in ("test", "check", "tox", "nox")):
         return None
-    from bough.adapters.verifiers.runners import read_closing  # its patterns are slow to load
+    from bough.core.verdict.runners import read_closing
 
     found = read_closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None
