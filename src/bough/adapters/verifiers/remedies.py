@@ -69,7 +69,7 @@ class Remedies:
 
 
 _MADE = re.compile(
-    r"(^|/)(__pycache__|\.(pytest|mypy|ruff)_cache|\.hypothesis|[^/]*\.egg-info|[^/]*\.pyc|\.coverage[^/]*|htmlcov|\.DS_Store"
+    r"(^|/)(__pycache__|\.[a-z]+_cache|\.hypothesis|[^/]*\.egg-info|[^/]*\.pyc|\.coverage[^/]*|htmlcov|\.DS_Store"
     r"|\.?venv|env|node_modules|target|build|dist|\.tox|\.nox|\.idea|\.vscode|\.eggs)(/|$)"
 )
 

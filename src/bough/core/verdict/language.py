@@ -104,6 +104,8 @@ class Language:
     """The folder of installed packages, for a language whose packages are installed below the project."""
     environment: ClassVar[str] = ""
     """The file that marks an environment, which is read although no tree has it."""
+    test_run_signs: ClassVar[str] = ""
+    """What product code contains that looks for a test run, as patterns with blanks between them."""
     moved: ClassVar[str] = ""
     """How the message of a test begins that no longer runs because what it uses has another name or place now."""
     scripts: ClassVar[bool] = False

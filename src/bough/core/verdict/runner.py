@@ -96,6 +96,8 @@ class Runner:
     """Files of the folder from which it runs."""
     runs_tests_of: ClassVar[tuple[str, ...]] = ()
     """Other runners whose tests it runs too."""
+    wraps: ClassVar[bool] = False
+    """It prepares an environment and runs another runner in it."""
     always_reports: ClassVar[bool] = False
     """Without a report it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
@@ -174,8 +176,7 @@ class Runner:
         if len(behind) != 1 or not self.by_arguments:
             return None
         [script] = behind
-        dashes = "-- " if script.manager == "npm" and all(word.text != "--" for word in script.part) else ""
-        return insert_arguments(command, script.part[-1].end, f"{dashes}{arguments}")
+        return insert_arguments(command, script.part[-1].end, f"{script.separator}{arguments}")
 
     def put_in(self, command: str, flag: str) -> str:
         """The command with a flag right after the runner's name, unless it already has it."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance.verdict import Remark
+from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.test_files import is_product, is_test_file
 from bough.core.verdict.texts import differing
 
@@ -18,8 +19,9 @@ MOST = 20
 TESTS = 1_000
 """Test files that are searched for values."""
 _LOOKS = {
-    "looks for a test run": r"""pytest unittest \b_?jest\b vitest mocha PYTEST_ NODE_ENV JEST_WORKER __tests__
-        cfg!?\(.*\btest\b \btest_\w+ _test\b""",
+    "looks for a test run": " ".join(
+        [r"\btest_\w+ _test\b", *(language.test_run_signs for language in LANGUAGES if language.test_run_signs)]
+    ),
     "looks at how the program was started": r"""sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv std::env /proc/
         process\.(?:argv|execArgv|mainModule|env) __main__ require\.main module\.(?:parent|children) isatty""",
     "looks at its callers": r"""_getframe inspect\b traceback currentframe \.f_\w+ \bstack\b captureStackTrace Backtrace

@@ -176,6 +176,7 @@ class Rust(Language):
     dependency_files = r"(^|/)Cargo\.toml$"
     settings = r"\.cargo/config[^/]*"
     programs = frozenset({"cargo"})
+    test_run_signs = r"cfg!?\(.*\btest\b"
     moved = r"error\[E\d+\]"
     can_falsify = True
 

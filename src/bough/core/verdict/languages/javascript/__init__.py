@@ -44,6 +44,7 @@ class JavaScriptLanguage(Language):
         """.split()  # noqa: SIM905
     )
     packages = "node_modules"
+    test_run_signs = r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
     can_falsify = True
 

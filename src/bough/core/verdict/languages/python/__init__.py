@@ -73,6 +73,7 @@ class Python(Language):
         {*"pytest py.test unittest python python3 tox nox nose2 hatch pdm poetry uv".split()}  # noqa: SIM905
     )
     environment = "pyvenv.cfg"
+    test_run_signs = "pytest unittest PYTEST_"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
     can_falsify = True

@@ -21,6 +21,7 @@ _BESIDE = re.compile(r"(tests?|testing|docs?|examples?|scripts|tools|bench\w*)/"
 
 class Tox(Runner):
     name = "tox"
+    wraps = True
     settings = r"tox\.(ini|toml)"
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
@@ -47,6 +48,7 @@ class Tox(Runner):
 
 class Nox(Runner):
     name = "nox"
+    wraps = True
     settings = r"noxfile\.py"
 
     def project(self, look: ProjectFiles) -> ProjectCommand | None:
