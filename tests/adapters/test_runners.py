@@ -666,7 +666,7 @@ def test_progress_of_real_runs(tmp_path: Path) -> None:
 
     folder = write(tmp_path / "work", {**PYTEST_SUITE, **NODE_SUITE})
     for command in ("python -m pytest -o addopts=", "python -m pytest -v", "python -m pytest -q"):
-        output = run(command, folder, tmp_path / "scratch").output.split("\n")
+        output = run(command, folder, tmp_path / f"scratch {command}").output.split("\n")  # a report's path is new
         # What could not be collected is told at the end only, and a test with a bad teardown twice.
         assert progress(output, "pytest").endswith("15 tests, 6 failures so far")
         assert progress(output, "").endswith("15 tests, 6 failures so far")

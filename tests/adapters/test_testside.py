@@ -113,8 +113,22 @@ def test_tests_inside_python_code_are_known_from_the_runners_report() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    """sum_test.zig test_sum.zig sum.spec.zig sum-test.nim SumTest.zig TestSum.zig tests/sum.zig spec/sum.cr
-    testdata/sum.in fixtures/sum.in __snapshots__/sum.x sum.golden out/sum.expected smoke_test""".split(),
+    [
+        "sum_test.zig",
+        "test_sum.zig",
+        "sum.spec.zig",
+        "sum-test.nim",
+        "SumTest.zig",
+        "TestSum.zig",
+        "tests/sum.zig",
+        "spec/sum.cr",
+        "testdata/sum.in",
+        "fixtures/sum.in",
+        "__snapshots__/sum.x",
+        "sum.golden",
+        "out/sum.expected",
+        "smoke_test",
+    ],
 )
 def test_a_language_without_a_record_has_tests_too(path: str) -> None:
     restored = restore_test_side([FileChange("M", path)], {path: "3"}, {path: "2"}, "zig build test", ())
