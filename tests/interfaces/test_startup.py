@@ -63,6 +63,7 @@ def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
         for package in ("models", "sandboxes", "tools", "verifiers"):
             assert not any(name.startswith(f"bough.adapters.{package}") for name in loaded), (command, package)
         assert "bough.adapters.workspaces.git" not in loaded and "bough.engine" not in loaded
+        assert not any(name.startswith("bough.core.verdict.languages") for name in loaded), command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
