@@ -16,6 +16,8 @@ import pytest
 
 import bough
 import bough.testing
+from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
+from bough.core.verdict.registry import RUNNERS
 
 SOURCE = Path(bough.__file__).parent
 MAY_IMPORT = {
@@ -23,14 +25,15 @@ MAY_IMPORT = {
     "ports": {"core"},
     "slots": {"core"},
     "trust": {"core", "trust"},
+    "installed": {"core"},
     "engine": {"core", "ports", "slots", "trust", "engine"},
-    "adapters": {"core", "ports", "slots", "trust", "adapters"},
+    "adapters": {"core", "ports", "slots", "trust", "installed", "adapters"},
     "testing": {"core", "ports", "testing"},
     "config": {"core", "trust"},
     "workflows": {"core", "trust"},
     "views": {"core", "views"},
-    "interfaces": {"core", "ports", "trust", "app", "views", "interfaces", "config", "workflows", "demo"},
-    "app": {"core", "ports", "trust", "engine", "adapters", "config", "views", "app"},
+    "interfaces": {"core", "ports", "trust", "app", "views", "interfaces", "config", "workflows", "demo", "installed"},
+    "app": {"core", "ports", "trust", "engine", "adapters", "config", "views", "installed", "app"},
     "api": {"core", "ports", "app", "workflows", "views"},
     "demo": {"core", "ports", "trust", "adapters/models"},
     "__main__": {"interfaces"},
@@ -329,6 +332,51 @@ def started_programs(source: Path) -> list[str]:
     ]
 
 
+LANGUAGES = "core/verdict/languages"
+VERDICT = ("core/verdict", "core/acceptance", "adapters/verifiers")
+ENGLISH = {"c", "go", "make", "mix", "node", "prove", "shell", "swift", "tap", "dart", "t", "m", "h"}
+"""Names of languages, runners and suffixes that are words too."""
+OTHER_SUBJECTS = (
+    "adapters/verifiers/run_without_runner",  # runs in the project's own interpreter
+    "adapters/verifiers/forged_runners",  # reads the records of package managers
+    "adapters/workspaces",  # environments and compiled code
+    "adapters/sandboxes",
+    "core/shell_syntax",  # reads command lines
+    "core/textual",  # reads code blocks in a model's text
+    "core/conversation/code_outline",
+    "engine/complexity_gate",  # says to a model which languages a project has
+    "interfaces",  # says what is installed
+)
+"""Modules whose knowledge of a language has nothing to do with tests."""
+
+
+@cache
+def language_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Names of languages and runners, and suffixes with their dots."""
+    names = {language.name for language in LANGUAGES_KNOWN} | {runner.name for runner in RUNNERS}
+    suffixes = {f".{suffix}" for language in LANGUAGES_KNOWN for suffix in language.suffixes}
+    return frozenset(names - ENGLISH), frozenset(suffixes)
+
+
+def named_languages(source: Path) -> list[str]:
+    """Places that know a language or a runner by name: outside its record nothing does. Texts for people and models may
+    name one; where verdicts are made, no text does."""
+    names, suffixes = language_names()
+    word = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w-])")
+    found = []
+    for name, tree in modules(source).items():
+        if name.startswith((LANGUAGES, *OTHER_SUBJECTS)):
+            continue
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        strict = name.startswith(VERDICT)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in told:
+                continue
+            if node.value in names | suffixes or (strict and word.search(node.value)):
+                found.append(f"{name}:{node.lineno}: only a record in {LANGUAGES} knows {node.value[:40]!r}")
+    return found
+
+
 RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "layers": (wrong_layers, {"core/a.py": "from bough.engine import b\n", "engine/b.py": ""}),
     "layers: packages too": (wrong_layers, {"core/__init__.py": "import bough.engine.b\n", "engine/b.py": ""}),
@@ -361,6 +409,9 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "programs": (started_programs, {"app/a.py": "import subprocess\n\nsubprocess.run(['git'])\n"}),
     "programs: async": (started_programs, {"app/a.py": "async def f(a):\n    await a.create_subprocess_exec('x')\n"}),
     "programs: in its place": (started_programs, {"app/a.py": "import os\n\nos.execv('x', ['x'])\n"}),
+    "languages: compared with": (named_languages, {"engine/a.py": "def f(r):\n    return r == 'pytest'\n"}),
+    "languages: by its suffix": (named_languages, {"app/a.py": "A = [p for p in () if p.endswith('.rs')]\n"}),
+    "languages: in a table": (named_languages, {"core/verdict/a.py": "A = 'jest|mocha'\n"}),
     "classes": (same_classes, {"core/a.py": "class A:\n    pass\n", "core/b.py": "class A:\n    pass\n"}),
 }
 
@@ -369,7 +420,7 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "rule",
     [
         *(wrong_layers, relative_imports, impurities, cycles, late_imports, long_functions, same_classes),
-        *(opened_paths, started_programs),
+        *(named_languages, opened_paths, started_programs),
     ],
 )
 def test_the_source_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
@@ -387,8 +438,8 @@ def test_a_planted_violation_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    public = "BoughError Outcome Plan Step __version__ load_workflow resume run run_sync"
-    assert bough.__all__ == public.split()
+    public = "BoughError Outcome Plan Step Stream __version__ load_workflow resume run run_sync stream"
+    assert bough.__all__ == public.split() == dir(bough)
     assert bough.testing.__all__ == ["Fuse", "MemoryStore", "ScriptedModel", "call", "say"]
     for module in (bough, bough.testing):
         for name in module.__all__:

@@ -29,7 +29,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_python_guide_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program, script = re.findall(r"```python\n(.*?)```", (TOP / "docs/guides/python.md").read_text(), re.DOTALL)
+    program, watching, script = re.findall(
+        r"```python\n(.*?)```", (TOP / "docs/guides/python.md").read_text(), re.DOTALL
+    )
     shop = tmp_path / "shop"
     shop.mkdir()
     (shop / "total.py").write_text("def total(*numbers):\n    return 0\n")
@@ -44,6 +46,13 @@ def test_the_python_guide_runs(
     said = capsys.readouterr().out
     assert "completed 0" in said
     assert "goal completed the check passed (1 test passed" in said
+    (shop / "total.py").write_text("def total(*numbers):\n    return 0\n")
+    exec(script, names)
+    exec(
+        f"import asyncio\nimport bough\n{watching}\nasyncio.run(watch())".replace('"openai:some-model"', "model"), names
+    )
+    said = capsys.readouterr().out
+    assert "goal ToolFinished(" in said and said.endswith("completed\n")
 
 
 def test_every_command_is_in_the_readme() -> None:

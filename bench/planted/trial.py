@@ -23,10 +23,11 @@ from types import TracebackType
 from typing import Any
 
 from bough import app
-from bough.adapters.verifiers.probe_commands import find_passed
+from bough.adapters.tools.output_text import decode_output
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.planning.plan import build_goal_step
+from bough.core.verdict.probe_forms import find_passed
 from planted.works import Variant, laid_out, tests_said
 
 Document = dict[str, Any]
@@ -233,7 +234,8 @@ def _passing(variant: Variant, chosen: list[Probe], folder: Path, bug: str = "")
         place = folder / probe.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(probe.text)
-    return find_passed(chosen, tests_said(folder, *(probe.path for probe in chosen))) if chosen else set()
+    said = tests_said(folder, *(probe.path for probe in chosen)) if chosen else b""
+    return find_passed(chosen, "pytest", decode_output(said))
 
 
 def _tokens(events: list[e.AnyEvent]) -> Document:

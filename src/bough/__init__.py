@@ -13,24 +13,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bough.api import load_workflow, resume, run, run_sync
+    from bough.api import Stream, load_workflow, resume, run, run_sync, stream
     from bough.core.errors import BoughError
     from bough.core.planning.plan import Plan, Step
     from bough.views.run_view import Outcome
 
 __version__ = "0.1.0"
 
-__all__ = ["BoughError", "Outcome", "Plan", "Step", "__version__", "load_workflow", "resume", "run", "run_sync"]
+__all__ = [
+    "BoughError",
+    "Outcome",
+    "Plan",
+    "Step",
+    "Stream",
+    "__version__",
+    "load_workflow",
+    "resume",
+    "run",
+    "run_sync",
+    "stream",
+]
 
 _HOMES = {
     "BoughError": "bough.core.errors",
     "Outcome": "bough.views.run_view",
     "Plan": "bough.core.planning.plan",
     "Step": "bough.core.planning.plan",
+    "Stream": "bough.api",
     "load_workflow": "bough.api",
     "resume": "bough.api",
     "run": "bough.api",
     "run_sync": "bough.api",
+    "stream": "bough.api",
 }
 
 
@@ -39,3 +53,7 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'bough' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
+from msgspec.structs import replace
+
 from bough.app import Choices, RunObserver, open_session
+from bough.core.errors import BoughError
+from bough.core.events import Record
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.ports import Model
 from bough.views.run_view import Outcome
@@ -50,6 +56,27 @@ def _warn(ignored: Mapping[str, str]) -> None:
     )
 
 
+_RENAMED = {"max_tokens": "tokens", "max_cost": "cost", "max_minutes": "minutes", "continue": "continues"}
+_KEYWORDS = {*RunOptions.__annotations__, "dir", "check", "apply"}
+
+
+def _to_keyword(flag: re.Match[str]) -> str:
+    name = flag[1].replace("-", "_")
+    name = _RENAMED.get(name, name)
+    return f"{name}=" if name in _KEYWORDS else flag[0]
+
+
+@contextmanager
+def _errors_in_python() -> Iterator[None]:
+    """Errors name the flags of the command line; a program passes keywords."""
+    try:
+        yield
+    except BoughError as error:
+        said, *more = error.args
+        error.args = (re.sub(r"--([a-z]+(?:-[a-z]+)*)", _to_keyword, str(said)), *more)
+        raise
+
+
 async def run(
     goal: str | Step | Plan,
     *,
@@ -72,11 +99,65 @@ async def run(
     if isinstance(step, str):
         step = build_goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
     choices = Choices(**chosen)
-    async with open_session(dir, create=True, choices=choices, tell=_warn) as opened:
-        outcome = await opened.start(step, choices, watch or RunObserver())
-        if apply and outcome.completed:
-            await opened.apply(outcome.run)
-        return outcome
+    with _errors_in_python():
+        async with open_session(dir, create=True, choices=choices, tell=_warn) as opened:
+            outcome = await opened.start(step, choices, watch or RunObserver())
+            if apply and outcome.completed:
+                await opened.apply(outcome.run)
+            return outcome
+
+
+class Stream:
+    """A run as its events, each when it is recorded, in the journal's order; `outcome` says how it ended."""
+
+    def __init__(self, observer: RunObserver) -> None:
+        self._arrived: asyncio.Queue[Record | None] = asyncio.Queue()
+        self._observer = observer
+        self.outcome: Outcome | None = None
+        """None while it runs."""
+
+    def recorded(self, record: Record) -> None:
+        self._observer.recorded(record)
+        self._arrived.put_nowait(record)
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> Record:
+        if (record := await self._arrived.get()) is None:
+            self._arrived.put_nowait(None)
+            raise StopAsyncIteration
+        return record
+
+    def ended(self) -> None:
+        self._arrived.put_nowait(None)
+
+
+@asynccontextmanager
+async def stream(
+    goal: str | Step | Plan,
+    *,
+    dir: Path | str = ".",
+    check: str | None = None,
+    apply: bool = False,
+    watch: RunObserver | None = None,
+    **chosen: Unpack[RunOptions],
+) -> AsyncIterator[Stream]:
+    """`run`, watched: `async with stream(…) as events`, then `async for record in events`.
+
+    Leaving the block early stops the run at once; `resume` continues it.
+    """
+    observer = watch or RunObserver()
+    events = Stream(observer)
+    watched = replace(observer, recorded=events.recorded)
+    running = asyncio.ensure_future(run(goal, dir=dir, check=check, apply=apply, watch=watched, **chosen))
+    running.add_done_callback(lambda _: events.ended())
+    try:
+        yield events
+    finally:
+        if not running.done():
+            watched.stop.request(now=True)
+        events.outcome = await running
 
 
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
@@ -92,9 +173,10 @@ async def resume(
 ) -> Outcome:
     """Resume a run (by default the latest) at its first unfinished effect."""
     choices = Choices(**chosen)
-    async with open_session(dir, choices=choices) as opened:
-        name = await opened.find(run)
-        return await (await opened.as_begun(name, choices)).resume(name, choices, watch or RunObserver())
+    with _errors_in_python():
+        async with open_session(dir, choices=choices) as opened:
+            name = await opened.find(run)
+            return await (await opened.as_begun(name, choices)).resume(name, choices, watch or RunObserver())
 
 
 def run_sync(

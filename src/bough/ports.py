@@ -18,6 +18,8 @@ from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, 
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
+from bough.core.verdict.check_run import Finished as Finished
+from bough.core.verdict.texts import FileChange as FileChange
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
@@ -156,18 +158,6 @@ class ToolsOnly:
         """The protocol stays the same."""
 
 
-class Finished(Struct, frozen=True):
-    """How a command ended."""
-
-    exit_status: int | None
-    """None when it was killed for its time or its output."""
-    output: bytes
-    """Standard output and error as they came, interleaved."""
-    seconds: float
-    killed: str = ""
-    """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
-
-
 class Mount(Struct, frozen=True):
     """A file or folder of the person's that commands see although they do not see the rest."""
 
@@ -289,13 +279,6 @@ class Contents(Protocol):
     def differing(self, other: Contents) -> Sequence[str]:
         """The paths at which the other tree differs."""
         ...
-
-
-class FileChange(Struct, frozen=True):
-    """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
-
-    kind: str
-    path: str
 
 
 class Merged(Struct, frozen=True):

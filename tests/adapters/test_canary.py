@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bough.adapters.verifiers.advice import advise
-from bough.adapters.verifiers.canary import asserts_nothing, explain_not_asked, falsify_expectations
+from bough.core.verdict.canary import asserts_nothing, explain_not_asked, falsify_expectations
+from bough.core.verdict.suspicious_code import advise
 
 
 @pytest.mark.parametrize(

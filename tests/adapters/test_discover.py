@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers.dependents import find_dependents
-from bough.adapters.verifiers.discover import discover_check
-from bough.adapters.verifiers.project_files import ProjectFiles
-from bough.adapters.verifiers.runners.make import find_targets
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
+from bough.core.verdict.dependents import find_dependents
+from bough.core.verdict.discover import discover_check
+from bough.core.verdict.languages.make import Make
+from bough.core.verdict.project_files import ProjectFiles
 
 STEP = Step("insert-line", "Insert a line.")
 
@@ -425,7 +425,7 @@ def test_no_content_of_a_file_breaks_it(files: dict[str, str]) -> None:
 
 @given(st.text())
 def test_targets_are_words(text: str) -> None:
-    _, names = find_targets(ProjectFiles(["Makefile"], {"Makefile": text}.get))
+    _, names = Make().find_targets(ProjectFiles(["Makefile"], {"Makefile": text}.get))
     assert all(name and not any(c.isspace() for c in name) for name in names)
 
 

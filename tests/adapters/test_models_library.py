@@ -1,6 +1,6 @@
 """Bedrock and Vertex through pydantic-ai, each against its own protocol on loopback, signed in as one would be.
 
-Needs the extras: `pip install 'bough[bedrock,vertex]'`.
+Needs the extras: `pip install 'bough-agent[bedrock,vertex]'`.
 """
 
 from __future__ import annotations

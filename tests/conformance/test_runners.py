@@ -11,15 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers import runners
-from bough.adapters.verifiers.report_reader import read_results
-from bough.adapters.verifiers.runners import RUNNERS, Progress, Runner, count_progress, instrument, narrow, recognise
 from bough.core.acceptance.verdict import Report
+from bough.core.verdict import runners
+from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.report_reader import read_results
+from bough.core.verdict.runner import Progress, Runner
+from bough.core.verdict.runners import count_progress, instrument, narrow, recognise
 
 from .runners import ROOT, SUITES, Suite
 
 RECORDED = Path(__file__).parent / "recorded"
-REPORT = Path("/scratch/the report")
+REPORT = "/scratch/the report"
 names = pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.runner)
 
 
@@ -133,7 +135,7 @@ def run(suite: Suite, command: str, folder: Path, scratch: Path) -> tuple[Report
     path = scratch / f"report-{len(list(scratch.iterdir()))}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NODE_", "COV"))}
     kept |= {"PATH": f"{Path(sys.executable).parent}:{kept['PATH']}", "NO_COLOR": "1", **suite.env}
-    told, env = instrument(command, suite.runner, path, kept)
+    told, env = instrument(command, suite.runner, str(path), kept)
     ran = subprocess.run(
         ["sh", "-c", told], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
     )

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.missing import Missing, find_missing_network
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.messages import Answer
+from bough.core.verdict.language import Missing
+from bough.core.verdict.missing import find_missing_network
 from bough.testing import ScriptedModel, call
 from tests.harness import carry_out, git
 

@@ -1,6 +1,6 @@
 """`bough optimise planner`: what finished runs teach, the comparison, and runs that use what was learned.
 
-The search itself needs the extra: `pip install 'bough[dspy]'`.
+The search itself needs the extra: `pip install 'bough-agent[dspy]'`.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_runs_use_what_was_learned_once_they_are_told_to(
 
     asked = here(folder, capsys, "optimise", "planner", "--model", "openai:m", "--base-url", wire.base_url)
     assert asked.status != 0
-    assert ("pip install 'bough[dspy]'" if find_spec("dspy") is None else "Optimising needs 4") in asked.err
+    assert ("[dspy]" if find_spec("dspy") is None else "Optimising needs 4") in asked.err
 
 
 @pytest.mark.skipif(find_spec("dspy") is None, reason="the extra dspy is not installed")
@@ -87,7 +87,7 @@ def test_the_plain_prompt_and_the_optimised_one_are_compared(tmp_path: Path) -> 
         found = bough(folder, "optimise", "planner", "--calls", "8", *model)
     assert found.status == 0, found.out + found.err
     assert "gate: plain 0.00, optimised 1.00 of 1, on 2 held-out runs" in found.out
-    assert "planner: not optimised: 0 completed runs were large enough" in found.out
+    assert "planner: not optimised: only 0 completed runs were large enough for a plan" in found.out
     kept = json.loads((folder / ".bough" / "optimised.json").read_text())
     assert kept["gate"]["guidance"] == BETTER and list(kept) == ["gate"]
 

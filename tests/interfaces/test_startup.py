@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.ids import GOAL, RUN
-from bough.interfaces.cli.entry import COMMANDS, bough
+from bough.interfaces.cli.entry import COMMANDS, GROUPS, bough
 from tests.interfaces.journals import started, task_events, write_large_run, write_run
 from tests.interfaces.shell import BOUGH, environment, here
 
@@ -62,6 +63,7 @@ def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
         for package in ("models", "sandboxes", "tools", "verifiers"):
             assert not any(name.startswith(f"bough.adapters.{package}") for name in loaded), (command, package)
         assert "bough.adapters.workspaces.git" not in loaded and "bough.engine" not in loaded
+        assert not any(name.startswith("bough.core.verdict.languages") for name in loaded), command
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -84,11 +86,23 @@ def test_every_command_is_listed_and_every_one_listed_is_there() -> None:
 def test_bough_alone_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = here(tmp_path, capsys)
     assert said.status == 0
-    about, commands = said.out.split("\nCommands:\n")
-    assert len(about.splitlines()) == 3
-    assert all(f"  {name}" in commands for name in COMMANDS)
+    about, first, *groups = said.out.split("\n\n")
+    assert len(about.splitlines()) == 3 and "demo, run, show, diff, apply" in first
+    assert [group.partition(":")[0] for group in groups[:-1]] == [*GROUPS]
+    assert all(f"\n  {name} " in said.out for name in COMMANDS)
     assert here(tmp_path, capsys, "--help").status == 0
     assert here(tmp_path, capsys, "--version").out.startswith("bough 0.")
+
+
+def test_help_of_a_run_is_short_and_whole_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short, whole = (here(tmp_path, capsys, "run", f"--help{wish}") for wish in ("", "-all"))
+    assert short.status == whole.status == 0
+    assert len(re.findall(r"^  --", short.out, re.MULTILINE)) <= 12 and len(short.out.splitlines()) <= 45
+    assert "--check CMD" in short.out and "--accept-failing" not in short.out and "Exit status" not in short.out
+    command = bough.get_command(click.Context(bough), "run")
+    assert command is not None
+    assert all(option in whole.out for one in command.params for option in one.opts if option.startswith("--"))
+    assert "Exit status: 0" in whole.out and "    " not in whole.out.partition("Options:")[0]
 
 
 def test_an_internal_error_is_one_line_and_a_traceback_on_request(

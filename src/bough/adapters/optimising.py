@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from bough.core.errors import UsageError
 from bough.core.planning.guidance import Score, guidance_of, places
+from bough.installed import lacking
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -47,7 +47,7 @@ class Study(Struct, Generic[T], frozen=True):
 
 def check_installed() -> None:
     if find_spec("dspy") is None:
-        raise UsageError("`bough optimise` needs an extra: pip install 'bough[dspy]'.")
+        raise lacking("`bough optimise`", "dspy")
 
 
 def optimise(study: Study[T]) -> str:

@@ -16,13 +16,12 @@ from bough.adapters.sandboxes.process import make_sandbox
 from bough.core.errors import UsageError
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import MODEL, AgentSettings
+from bough.installed import lacking
 from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
 
 if TYPE_CHECKING:
     from bough.adapters.agents.acp import AcpAgent
     from bough.adapters.agents.model import AgentModel
-
-NEEDS = "Outside agents need the Agent Client Protocol library: pip install 'bough[acp]'."
 
 
 class Agents:
@@ -86,7 +85,7 @@ class Agents:
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in ("acp", "pydantic"):
                 raise
-            raise UsageError(NEEDS) from None
+            raise lacking("An outside agent", "acp") from None
         how = choose_agent(name, self._configured, self._network, self._passed)
         env = self._build_environment(how)
         try:

@@ -32,6 +32,7 @@ from bough.app.settings_consent import make_consent
 from bough.core.errors import BoughError, Unavailable
 from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
+from bough.installed import command_for
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -80,7 +81,7 @@ def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Dia
             there.append(name)
         elif name in wanted:
             missing.append(f"{name} needs `{program}`, which is not on your PATH")
-    library = "" if find_spec("acp") else "; they need pip install 'bough[acp]'"
+    library = "" if find_spec("acp") else f"; they need an extra: {command_for('acp')}"
     says = f"--agent can be {', '.join(there)}{library}"
     found = [Diagnosis("agents", not library, says, needed=False)] if there else []
     return found + [Diagnosis("agents", False, lacking, needed=False) for lacking in missing]

@@ -282,7 +282,7 @@ def _record_spans(watch: RunObserver, spans: Spans | None) -> Callable[[e.Record
 
 
 def _open_spans(env: Mapping[str, str]) -> Spans | None:
-    """Send runs to the person's trace collector, where one is configured and `bough[otel]` is installed."""
+    """Send runs to the person's trace collector, where one is configured and the extra `otel` is installed."""
     if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
         return None
     try:

@@ -12,13 +12,12 @@ from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.core.errors import UsageError
 from bough.core.servers import ToolServer
+from bough.installed import lacking
 from bough.ports import Sandbox, Tools
 from bough.trust.programs import list_program_folders
 
 if TYPE_CHECKING:
     from bough.adapters.mcp.tools import McpTools
-
-NEEDS = "MCP servers need the protocol's library: pip install 'bough[mcp]', or remove the servers."
 
 
 def make_servers(
@@ -38,7 +37,7 @@ def make_servers(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic", "anyio"):
             raise
-        raise UsageError(NEEDS) from None
+        raise lacking("An MCP server", "mcp") from None
     plain = {**make_env(env, hidden), "PATH": list_program_folders(root, env)}
 
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:

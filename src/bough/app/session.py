@@ -564,11 +564,15 @@ class Session(Journal, frozen=True):
     async def _add_probes(self, name: str, task: Task) -> str:
         """The tree of a task with its probes among the tests."""
         from bough.adapters.verifiers.prober import write_files
+        from bough.core.verdict.registry import find_language
 
         kept = f"{GOAL}@probes"
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
-            texts = {probe.path: f"{_render_heading(probe)}{probe.text}" for probe in list_passed_probes(task)}
+            texts = {
+                probe.path: f"{_render_heading(probe, find_language(probe.path).comment)}{probe.text}"
+                for probe in list_passed_probes(task)
+            }
             await asyncio.to_thread(write_files, workspace.root, texts)
             return await workspace.snapshot()
         finally:
@@ -739,9 +743,8 @@ def _join_line(text: str) -> str:
     return " ".join(escape_text(text).split())
 
 
-def _render_heading(probe: Probe) -> str:
+def _render_heading(probe: Probe, mark: str) -> str:
     """What a probe shows, as a comment above it."""
-    mark = "//" if probe.path.endswith((".go", ".rs", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx")) else "#"
     return f"{mark} {' '.join(probe.says.split())}\n" if probe.says else ""
 
 

@@ -9,7 +9,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import examination, probes
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, is_test_path
+from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form
 from bough.core.acceptance.requirements import render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.ledger import find_reached_limit
@@ -22,6 +22,8 @@ from bough.core.ids import GOAL
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.test_files import is_product
 from bough.engine.consult import consult, render_answer
 from bough.engine.dispute_judge import ask_judge
 from bough.engine.task_workspace import Site, build_halt
@@ -39,10 +41,6 @@ LOOKS = 2
 BODIES = 16_000
 """Characters of files that an examiner asks to see."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
-_SOURCE = (
-    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cc"),
-    *(".cpp", ".hpp", ".rb", ".php", ".cs", ".swift", ".scala", ".sh", ".lua", ".ex", ".exs", ".pl"),
-)
 
 
 async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
@@ -144,7 +142,7 @@ def _is_share_spent(task: Task) -> bool:
 async def _build_question(task: Task, site: Site, helper: str, form: Form, example: str) -> dict[str, str]:
     workspaces, goal = site.ports.workspaces, site.run.plan.goal
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
-    code = [path for path in changed if path.endswith(_SOURCE) and not is_test_path(path)]
+    code = [path for path in changed if is_product(path)]
     docs = [path for path in changed if path.endswith(_DOCS)]
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     values = {
@@ -185,7 +183,7 @@ def _render_change(diff: str) -> str:
     """The diff with the code first. What does not fit is cut from tests and documents before code, and from each file
     separately."""
     files = split_diff(diff)
-    code = {path: text for path, text in files.items() if path.endswith(_SOURCE) and not is_test_path(path)}
+    code = {path: text for path, text in files.items() if is_product(path)}
     shown = fit_texts(code, WHOLE)
     room = WHOLE - sum(map(len, shown.values()))
     shown |= fit_texts({path: text for path, text in files.items() if path not in code}, max(room, WHOLE // 8))

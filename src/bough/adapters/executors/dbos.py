@@ -28,7 +28,7 @@ from bough.adapters.executors.fleet import list_present_workers
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core import events as e
-from bough.core.errors import StoreError, UsageError, WorkspaceError
+from bough.core.errors import StoreError, WorkspaceError
 from bough.core.events import decoder, encode
 from bough.core.ids import CONTROL, RUN, worker_name
 from bough.core.journal.run_fold import Run
@@ -36,6 +36,7 @@ from bough.core.journal.task_fold import evolve_task, fold_task
 from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
+from bough.installed import lacking
 from bough.ports import Ports
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ LOOKED_AFTER = 2.0
 TRIES = 3
 """Workflows that may fail in a row without progress on the task."""
 LIVE = ("ENQUEUED", "PENDING", "DELAYED")
-INSTALL = "Workers need DBOS: run `pip install 'bough[cluster]'`, then try again."
 
 
 class Handed(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ def load_dbos() -> tuple[Any, Any]:
             import dbos
             from dbos import _serialization
     except ModuleNotFoundError as error:
-        raise UsageError(INSTALL) from error
+        raise lacking("A worker", "cluster") from error
     setattr(_serialization.DefaultSerializer, "deserialize", _refuse_pickle)  # noqa: B010
     return dbos, _serialization.DBOSPortableJSONSerializer()
 

@@ -25,6 +25,7 @@ from bough.adapters.models.prices import Price, Window, no_price, unknown_window
 from bough.adapters.models.wire import LONGEST, clamp_count, mend_surrogates, parse_fields, sanitize_name
 from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
+from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
 EXTRAS = {"bedrock": "bedrock", "vertex": "vertex"}
@@ -232,7 +233,7 @@ def _usage(response: Any) -> Usage:
 def _check_installed(at: Endpoint) -> None:
     if find_spec("pydantic_ai") is None:
         extra = EXTRAS.get(at.name.partition(":")[0], "bedrock")
-        raise UsageError(f"{at.name} needs an extra: pip install 'bough[{extra}]'.")
+        raise lacking(at.name, extra)
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
@@ -252,8 +253,9 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
 
         return infer_model(at.model)
     except ImportError as error:
-        extra = f"bough[{EXTRAS[provider]}]" if provider in EXTRAS else "pydantic-ai-slim[…]"
-        raise UsageError(f"{at.name} needs an extra: pip install '{extra}' ({error}).") from None
+        if provider in EXTRAS:
+            raise lacking(at.name, EXTRAS[provider]) from None
+        raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} cannot be set up: {at.hush(str(error))} — {at.advice}.") from None
 

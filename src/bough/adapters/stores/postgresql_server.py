@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
+from bough.installed import lacking
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,7 +23,6 @@ T = TypeVar("T")
 Cells = tuple[Any, ...]
 
 SCHEMES = ("postgresql", "postgres")
-INSTALL = "PostgreSQL needs psycopg: run `pip install 'bough[cluster]'`, then try again."
 IDLE = 6
 """Connections that are kept for the next call."""
 _IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
@@ -66,7 +66,7 @@ class Server:
         try:
             import psycopg
         except ModuleNotFoundError as error:
-            raise UsageError(INSTALL) from error
+            raise lacking("PostgreSQL", "cluster") from error
         self._psycopg = psycopg
         self.url, self.schema = split_schema(url)
         self.name = strip_password(url)

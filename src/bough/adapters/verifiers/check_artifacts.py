@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
+from bough.core.verdict.registry import RUNNERS
 from bough.ports import WorkFolder
 
 READ_MOST = 2_000_000
@@ -24,8 +25,8 @@ def load_report(path: Path) -> bytes | None:
 
 
 def has_completed(report: Path) -> bool:
-    """pytest writes its cache, which it was told to keep next to the report, at the very end of a whole session."""
-    return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
+    """A runner left what it writes, next to the report, at the very end of a whole session."""
+    return any(Path(f"{report}{runner.leaves}").is_file() for runner in RUNNERS if runner.leaves)
 
 
 def read_altered(

@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers import original_tests, rulings
-from bough.adapters.verifiers.baseline import Baseline, Baselines
-from bough.adapters.verifiers.cases import strip_root
+from bough.adapters.verifiers.baselines import Baselines
 from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered
-from bough.adapters.verifiers.check_command import to_argv
 from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.missing import is_manifest
-from bough.adapters.verifiers.project_files import run_in_folder
-from bough.adapters.verifiers.report_reader import make_readable, read_closing_lines, read_results
-from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.verifiers.runners import Progress, count_progress, has_refused, instrument
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
+from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
+from bough.core.verdict import original_tests, rulings
+from bough.core.verdict.cases import strip_root
+from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.missing import names_dependencies
+from bough.core.verdict.project_files import run_in_folder
+from bough.core.verdict.report_reader import read_closing_lines, read_results
+from bough.core.verdict.runner import Progress
+from bough.core.verdict.runners import count_progress, has_refused, instrument, make_readable
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"
@@ -44,25 +46,27 @@ Seen = tuple[Mapping[str, str], list[str]]
 
 class CheckRunner:
     def __init__(
-        self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, door: CheckEnvironment
+        self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, environment: CheckEnvironment
     ) -> None:
-        self._door = door
+        self._environment = environment
         self._sandbox = sandbox
         self._workspaces = workspaces
         self._texts = texts
         self._sweeping: dict[str, asyncio.Task[None]] = {}
-        self.baselines = Baselines(home / "baselines", door.surroundings)
+        self.baselines = Baselines(home / "baselines", environment.surroundings)
 
-    async def here(self, check: Check, task: Task, workspace: Workspace, say: Say) -> Ran:
+    async def in_workspace(self, check: Check, task: Task, workspace: Workspace, say: Say) -> CheckRun:
         """The check once, whole, on the task's tree in its own workspace."""
         # Exact: file watches can miss a write through a hard link, and a verdict must not rest on that.
         await workspace.restore(task.tree, exact=True)
         gone = await self._clear_workspace(task.tree, workspace)
         return await self._run_check(check, task, task.tree, workspace, say, gone)
 
-    async def apart(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> Ran:
+    async def in_fresh_checkout(
+        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
+    ) -> CheckRun:
         """The check on some tree, in a fresh checkout."""
-        await self.swept(run)
+        await self.sweep(run)
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder)
@@ -71,20 +75,22 @@ class CheckRunner:
         finally:
             await self._workspaces.discard(run.name, name)
 
-    def at(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
+    def at_tree(
+        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
+    ) -> asyncio.Task[Baseline]:
         """The check's result at a tree: known from before, or measured alongside other work."""
 
         async def measure() -> Baseline:
-            ran = await self.apart(run, task, check, tree, say)
+            ran = await self.in_fresh_checkout(run, task, check, tree, say)
             if ran.finished.exit_status == 0:
                 return ran.known()
             paths = await self._workspaces.paths(tree)
-            texts = await self._workspaces.texts(tree, [path for path in paths if is_manifest(path)])
-            return self._door.examined(ran, texts, paths)
+            texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
+            return self._environment.examined(ran, texts, paths)
 
         return self.baselines.begin(tree, check, measure)
 
-    async def swept(self, run: Run) -> None:
+    async def sweep(self, run: Run) -> None:
         """Checkouts in which an earlier bough process was measuring are gone: whoever needs that baseline makes their
         own. Shielded, since the first caller does it for all."""
         if run.name not in self._sweeping:
@@ -104,17 +110,15 @@ class CheckRunner:
 
     async def _run_check(
         self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say, gone: list[str]
-    ) -> Ran:
+    ) -> CheckRun:
         texts = await self._texts.of(tree, check.command)
         await workspace.mark()
         # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        command, env = instrument(check.command, check.runner, path, {})
+        command, env = instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        loading = asyncio.get_running_loop().call_later(
-            HEAD_START, load_module, "bough.adapters.verifiers.report_reader"
-        )
+        loading = asyncio.get_running_loop().call_later(HEAD_START, load_module, "bough.core.verdict.report_reader")
         try:
             finished = await self._run_before(check, workspace, task.rules, say)
             finished = finished or await self._run_sandboxed(
@@ -137,9 +141,9 @@ class CheckRunner:
 
     async def _run_before(self, check: Check, workspace: Workspace, rules: Rules, say: Say) -> Finished | None:
         """What has to run before every check; how it ended when it failed."""
-        if not self._door.before:
+        if not self._environment.before:
             return None
-        done = await self._run_sandboxed(self._door.before, {}, check, workspace, rules, say)
+        done = await self._run_sandboxed(self._environment.before, {}, check, workspace, rules, say)
         return done if done.exit_status != 0 else None
 
     async def _run_sandboxed(
@@ -158,15 +162,15 @@ class CheckRunner:
             timeout=rules.check_timeout,
             limit=rules.kept,
             progress=tell,
-            env={**self._door.env, **env},
+            env={**self._environment.env, **env},
         )
 
 
 def _read_run(
     check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen, gone: list[str]
-) -> Ran:
+) -> CheckRun:
     root, shown = str(workspace.root), make_readable(text, check.runner)
-    return Ran(
+    return CheckRun(
         finished,
         read_results(load_report(path), text, finished.exit_status, check.runner, root),
         shown,
@@ -176,6 +180,11 @@ def _read_run(
         ended=has_completed(path),
         gone=tuple(gone),
     )
+
+
+def to_argv(command: str) -> list[str]:
+    """A command line as its words; as one line for a shell when it needs one."""
+    return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
 
 
 def load_module(module: str) -> None:

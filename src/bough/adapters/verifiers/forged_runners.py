@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from bough.adapters.verifiers.testside import find_loaded_packages
+from bough.core.verdict.test_files import find_loaded_packages
 
 _NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
 _PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")

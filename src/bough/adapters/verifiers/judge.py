@@ -18,22 +18,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
-from bough.adapters.verifiers import canary as canaries
-from bough.adapters.verifiers import original_tests, rulings
-from bough.adapters.verifiers.advice import advise
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.baseline import CRASHED, Baseline
 from bough.adapters.verifiers.check_artifacts import make_reader
-from bough.adapters.verifiers.check_command import describe_result
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.forged_runners import find_forged_runners
-from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.verifiers.runners import narrow
-from bough.adapters.verifiers.tree_texts import Over, Same, Texts
+from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check, Disagreement, Failure, Remark, Verdict
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict import canary as canaries
+from bough.core.verdict import original_tests, rulings
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
+from bough.core.verdict.runners import narrow
+from bough.core.verdict.suspicious_code import advise
+from bough.core.verdict.texts import Over, Same
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace, Workspaces
 
@@ -53,7 +52,7 @@ class CheckedWork(Struct, eq=False):
     say: Say
     question: Question | None
     """None: nothing on the test side changed since the run's base."""
-    ran: Ran
+    ran: CheckRun
     flaky: tuple[str, ...]
     known: Baseline
     """What the check says at the task's base."""
@@ -69,7 +68,7 @@ class Objection(Struct, frozen=True):
     ruling: Literal["passed", "failed", "needs_approval"] = "failed"
     """`passed`: someone allowed it in advance; then nothing more is looked for."""
     disagreements: tuple[Disagreement, ...] = ()
-    ran: Ran | None = None
+    ran: CheckRun | None = None
     """The run that shows it, where it is another one, and that check's result at the base."""
     known: Baseline | None = None
 
@@ -95,26 +94,33 @@ class Judge:
 
     async def _run_check(
         self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say
-    ) -> tuple[Ran, Question | None]:
+    ) -> tuple[CheckRun, Question | None]:
         """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
         the original tests where there is a second processor."""
-        self._runner.at(run, task, check, task.base)
-        under_way = asyncio.create_task(self._runner.here(check, task, workspace, say))
+        self._runner.at_tree(run, task, check, task.base)
+        under_way = asyncio.create_task(self._runner.in_workspace(check, task, workspace, say))
         try:
             question = await self._originals.make_question(run, task, check, run.base or task.base)
             if question is not None and (os.cpu_count() or 1) > 1:
-                self._runner.at(run, task, check, question.tree)
+                self._runner.at_tree(run, task, check, question.tree)
             return await under_way, question
         finally:
             under_way.cancel()
             await asyncio.gather(under_way, return_exceptions=True)
 
     async def _gather_evidence(
-        self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say, question: Question | None, ran: Ran
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        workspace: Workspace,
+        say: Say,
+        question: Question | None,
+        ran: CheckRun,
     ) -> CheckedWork:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(run, check, ran, task, workspace, say)
-        known = await self._runner.at(run, task, check, task.base)
+        known = await self._runner.at_tree(run, task, check, task.base)
         advice = await self._make_advice(task, check)
         return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, advice)
 
@@ -179,8 +185,8 @@ class Judge:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
         run, task, check, question = work.run, work.task, work.check, work.question
-        was = await self._runner.at(run, task, check, run.base or task.base)
-        now = work.ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
+        was = await self._runner.at_tree(run, task, check, run.base or task.base)
+        now = work.ran.known() if question is None else await self._runner.at_tree(run, task, check, question.tree)
         return original_tests.find_mended(was, now)
 
     async def _find_lost(self, work: CheckedWork) -> str:
@@ -194,7 +200,7 @@ class Judge:
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
         # The number of tests may already vary at the base: only what runs there twice can be lost.
-        again = await self._runner.apart(run, task, check, task.base)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
@@ -225,7 +231,7 @@ class Judge:
         run, task = work.run, work.task
         if not run.base or run.base == task.base or task.step.may_edit_tests:
             return None
-        older = await self._runner.at(run, task, work.check, run.base)
+        older = await self._runner.at_tree(run, task, work.check, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
 
@@ -256,7 +262,9 @@ class Judge:
         tree = await self._workspaces.graft(ground, ground, (), wrong)
         names = sorted({original_tests.strip_parameters(id) for id in done})
         alone = narrow(check.command, check.runner, names) if not script else None
-        again = await self._runner.apart(work.run, task, replace(check, command=alone or check.command), tree)
+        again = await self._runner.in_fresh_checkout(
+            work.run, task, replace(check, command=alone or check.command), tree
+        )
         passing = rulings.filter_passing(again.report, names)
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or original_tests.THE_CHECK]
@@ -270,11 +278,11 @@ class Judge:
         run, task, check, say = work.run, work.task, work.check, work.say
         for other in check.dependents if task.id == GOAL else ():
             theirs = replace(check, command=other.command, runner=other.runner, dependents=())
-            before = await self._runner.at(run, task, theirs, run.base or task.base)
+            before = await self._runner.at_tree(run, task, theirs, run.base or task.base)
             if before.exit_status != 0:
                 continue  # It says nothing here: its own environment may be missing.
             say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.apart(run, task, theirs, task.tree, say)
+            now = await self._runner.in_fresh_checkout(run, task, theirs, task.tree, say)
             if now.finished.exit_status != 0:
                 why = f"the check passed, but not that of {other.folder}/, which needs this project"
                 return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
@@ -283,25 +291,25 @@ class Judge:
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _rerun_failing(
-        self, run: Run, check: Check, ran: Ran, task: Task, workspace: Workspace, say: Say
-    ) -> tuple[Ran, tuple[str, ...]]:
+        self, run: Run, check: Check, ran: CheckRun, task: Task, workspace: Workspace, say: Say
+    ) -> tuple[CheckRun, tuple[str, ...]]:
         """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
         failing = [case.id for case in ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        alone = await self._runner.here(replace(check, command=command), task, workspace, say)
+        alone = await self._runner.in_workspace(replace(check, command=command), task, workspace, say)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
-        baseline = self._runner.at(run, task, check, task.base)
+        baseline = self._runner.at_tree(run, task, check, task.base)
         unproven = rulings.find_unproven(flaky, (await baseline).report) if flaky else ()
         if unproven:
             sometimes = await self._find_flaky_at_base(run, task, check, unproven)
             flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        again = await self._runner.here(check, task, workspace, say)
+        again = await self._runner.in_workspace(check, task, workspace, say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _find_flaky_at_base(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
@@ -309,7 +317,7 @@ class Judge:
         command = narrow(check.command, check.runner, list(ids))
         if command is None:
             return set()
-        alone = await self._runner.apart(run, task, replace(check, command=command), task.base)
+        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.base)
         return {case.id for case in alone.report.cases if case.outcome == "passed"}
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
@@ -319,18 +327,18 @@ class Judge:
     ) -> tuple[Failure, ...]:
         """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
         not finish says nothing here."""
-        now = await self._runner.at(run, task, check, task.tree, say)
+        now = await self._runner.at_tree(run, task, check, task.tree, say)
         if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
             return ()
         found: dict[str, None] = {}
         for tree in before:
-            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at(run, task, check, tree, say)))
+            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(run, task, check, tree, say)))
             if len(found) >= len(now.report.failing):
                 break
         if not found:
             return ()
         # A regression blames somebody else's work, so it has to show twice.
-        again = await self._runner.apart(run, task, check, task.tree, say)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
             return ()
@@ -359,7 +367,7 @@ def _limit_disagreements(found: tuple[Disagreement, ...]) -> tuple[Disagreement,
     return (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too")) if rest else found
 
 
-def _attach_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:
+def _attach_output(verdict: Verdict, ran: CheckRun, task: Task) -> Judgement:
     shown, cut = cut_middle(ran.text.rstrip("\n"), task.rules.shown)
     cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
     return Judgement(

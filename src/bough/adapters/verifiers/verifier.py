@@ -8,8 +8,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bough.adapters.verifiers import rulings
-from bough.adapters.verifiers.baseline import CRASHED
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
@@ -21,6 +19,8 @@ from bough.core.acceptance.verdict import Check, Failure
 from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict import rulings
+from bough.core.verdict.check_run import CRASHED
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 
@@ -30,12 +30,12 @@ class ProjectVerifier:
         sandbox: Sandbox,
         workspaces: Workspaces,
         home: Path,
-        door: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
+        environment: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
     ) -> None:
         texts = Texts(workspaces)
-        self._door = door
-        self._finder = CheckFinder(workspaces, texts, door)
-        self._runner = CheckRunner(sandbox, workspaces, texts, home, door)
+        self._environment = environment
+        self._finder = CheckFinder(workspaces, texts, environment)
+        self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
         self._judge = Judge(workspaces, texts, self._runner)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
@@ -49,18 +49,18 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
-        await self._runner.swept(run)
+        await self._runner.sweep(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
-            await asyncio.wait([self._runner.at(run, task, check, task.base)])
+            await asyncio.wait([self._runner.at_tree(run, task, check, task.base)])
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
         return rulings.describe_baseline(known, task.rules.accept_failing) if known is not None else ""
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
-        known = await self._runner.at(run, task, check, task.base, progress)
-        return self._door.told(check, known, task.rules.accept_failing)
+        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        return self._environment.told(check, known, task.rules.accept_failing)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)
@@ -71,7 +71,7 @@ class ProjectVerifier:
         return await self._judge.regressions(run, task, check, before, progress)
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        known = await self._runner.at(run, task, check, task.base)
+        known = await self._runner.at_tree(run, task, check, task.base)
         return known.exit_status is not None and 0 < known.exit_status < CRASHED
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:

@@ -18,6 +18,7 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
+from bough.core.verdict.language import is_test_path
 
 MOST = 12
 """Probes of one examination, unless the goal has more requirements."""
@@ -198,17 +199,6 @@ def _normalize_folder(folder: str) -> str:
 def _strip_fence(text: str) -> str:
     fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
     return (fenced[1] if fenced else text).rstrip() + "\n"
-
-
-_TEST = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures)/|(^|/)(test_[^/]*|conftest\.py)$|[._](test|spec)s?\.\w+$"
-)
-
-
-def is_test_path(path: str) -> bool:
-    """Whether a file belongs to the tests."""
-    # Asked of every path of a tree: what the pattern needs is looked for first, because that is ten times faster.
-    return ("test" in path or "spec" in path or "fixtures" in path) and _TEST.search(path) is not None
 
 
 def count_changed_lines(diff: str) -> int:

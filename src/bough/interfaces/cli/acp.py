@@ -25,12 +25,12 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
     changes your files. Your next message answers its question, resumes a paused or interrupted run, or follows up on a
     finished one. Sessions can be reloaded after a crash or a restart.
 
-    Needs the extra: pip install 'bough[acp]'.
+    Needs the extra `acp`: without it, this command says how to install it.
     """
     import asyncio
 
     from bough.app import Choices
-    from bough.core.errors import UsageError
+    from bough.installed import lacking
 
     try:
         import acp
@@ -39,8 +39,7 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "acp":
             raise
-        missing = "`bough acp` needs agent-client-protocol: install it with `pip install 'bough[acp]'`."
-        raise UsageError(missing) from None
+        raise lacking("`bough acp`", "acp") from None
     enable_gc()
     chosen = {"model": model, "base_url": base_url, "jobs": jobs}
     choices = Choices(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]

@@ -12,18 +12,16 @@ import click
 import msgspec
 
 from bough.core.errors import UsageError
+from bough.installed import lacking
 from bough.trust.programs import start_own
-
-EXTRA = "pip install 'bough[web]'"
 
 
 class Dashboard:
     """It ends with the command, or with this process if it is killed."""
 
     def __init__(self) -> None:
-        lacking = next((name for name in ("starlette", "uvicorn") if find_spec(name) is None), None)
-        if lacking:
-            raise UsageError(f"The dashboard needs {lacking}: install it with `{EXTRA}`.")
+        if any(find_spec(name) is None for name in ("starlette", "uvicorn")):
+            raise lacking("The dashboard", "web")
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
 

@@ -19,51 +19,65 @@ import click
 from bough import __version__
 from bough.core.errors import BoughError
 
-COMMANDS = {
-    "run": "Work on a goal in a private workspace.",
-    "runs": "List the runs of this project.",
-    "show": "Show a run as a tree: states, rounds, checks, cost.",
-    "status": "Show where a run or a task stands and what to do next.",
-    "report": "Show the evidence for each requirement of the goal.",
-    "log": "Show what happened, event by event.",
-    "diff": "Show what a run changed.",
-    "apply": "Apply a run's changes to your files.",
-    "undo": "Remove an applied run's changes from your files.",
-    "pr": "Put a run's work on a branch, with a description for a pull request.",
-    "rewind": "Rewind a run to an earlier point.",
-    "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
-    "verify": "Check a run's work again.",
-    "resume": "Resume a run that was stopped or interrupted.",
-    "say": "Send a message to a run's agents.",
-    "answer": "Answer a run's question and resume it.",
-    "pause": "Pause a live run.",
-    "stop": "Ask a live run to stop.",
-    "check": "Run the project's check as bough finds it, before any work.",
-    "plan": "Plan a goal without running it.",
-    "optimise": "Learn better planning prompts from the runs of this project.",
-    "workflow": "Check, list and show written plans.",
-    "rm": "Remove runs, with their work.",
-    "prune": "Remove old runs.",
-    "trust": "Show what this repository's settings ask for, and allow it or not.",
-    "config": "Show which settings are in force, and where they come from.",
-    "stats": "Show statistics: tasks, repairs, checks, time.",
-    "serve": "Show the runs in a browser, live, and steer them there.",
-    "worker": "Run tasks of runs that share a journal in PostgreSQL.",
-    "workers": "List the workers of a shared journal and what they do.",
-    "export": "Write a run to one file, to read or attach.",
-    "acp": "Run as an agent in your editor over the Agent Client Protocol.",
-    "mcp": "Serve bough to other agents over the Model Context Protocol.",
-    "demo": "Watch a whole run with a recorded model: no key, no network.",
-    "completion": "Print shell completion for bash, zsh or fish.",
-    "doctor": "Check what works here and what is missing.",
+GROUPS = {
+    "Begin": {
+        "demo": "Watch a whole run with a recorded model: no key, no network.",
+        "doctor": "Check what works here and what is missing.",
+        "check": "Run the project's check as bough finds it, before any work.",
+        "run": "Work on a goal in a private workspace.",
+        "plan": "Plan a goal without running it.",
+        "workflow": "Check, list and show written plans.",
+    },
+    "Watch": {
+        "runs": "List the runs of this project.",
+        "show": "Show a run as a tree: states, rounds, checks, cost.",
+        "status": "Show where a run or a task stands and what to do next.",
+        "report": "Show the evidence for each requirement of the goal.",
+        "log": "Show what happened, event by event.",
+        "stats": "Show statistics: tasks, repairs, checks, time.",
+        "serve": "Show the runs in a browser, live, and steer them there.",
+        "export": "Write a run to one file, to read or attach.",
+    },
+    "Take the work": {
+        "diff": "Show what a run changed.",
+        "apply": "Apply a run's changes to your files.",
+        "undo": "Remove an applied run's changes from your files.",
+        "pr": "Put a run's work on a branch, with a description for a pull request.",
+        "verify": "Check a run's work again.",
+        "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
+    },
+    "Talk to it": {
+        "say": "Send a message to a run's agents.",
+        "answer": "Answer a run's question and resume it.",
+        "pause": "Pause a live run.",
+        "stop": "Ask a live run to stop.",
+        "resume": "Resume a run that was stopped or interrupted.",
+        "rewind": "Rewind a run to an earlier point.",
+    },
+    "Keep house": {
+        "rm": "Remove runs, with their work.",
+        "prune": "Remove old runs.",
+        "trust": "Show what this repository's settings ask for, and allow it or not.",
+        "config": "Show which settings are in force, and where they come from.",
+        "completion": "Print shell completion for bash, zsh or fish.",
+        "optimise": "Learn better planning prompts from the runs of this project.",
+    },
+    "Connect": {
+        "acp": "Run as an agent in your editor over the Agent Client Protocol.",
+        "mcp": "Serve bough to other agents over the Model Context Protocol.",
+        "worker": "Run tasks of runs that share a journal in PostgreSQL.",
+        "workers": "List the workers of a shared journal and what they do.",
+    },
 }
-"""In the order of use, each with the first line of its own help."""
+"""Commands by what people do with them, each with the first line of its own help."""
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 ABOUT = """\b
 bough works on a goal in your repository with language models.
 It works in a private copy and calls a task done only when a check that bough ran has passed.
 Stop or kill it at any time: it resumes where it left off.
 """
+FIRST = "The five to begin with: demo, run, show, diff, apply."
 INTERRUPTED = 6
 COMPLETE = "_BOUGH_COMPLETE"
 """A shell requests completions with this variable: `bash_complete`, `zsh_source` …"""
@@ -93,8 +107,11 @@ class CommandGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        formatter.write(f"\n{FIRST}\n")
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                # One column for all groups: the eye runs down it.
+                formatter.write_dl([(f"{name:{max(map(len, COMMANDS))}}", about) for name, about in commands.items()])
 
 
 def _set_traceback(ctx: click.Context, option: click.Parameter, value: bool) -> None:

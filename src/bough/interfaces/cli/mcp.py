@@ -25,16 +25,16 @@ def command(folder: Path, model: str | None, base_url: str | None) -> None:
     are resources. Models, keys, sandbox, network and limits stay yours: they come from your settings. A run continues
     when the agent ends.
 
-    Needs the extra: pip install 'bough[mcp]'.
+    Needs the extra `mcp`: without it, this command says how to install it.
     """
-    from bough.core.errors import UsageError
+    from bough.installed import lacking
 
     try:
         from bough.interfaces.mcp import Commands, make_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
-        raise UsageError(f"`bough mcp` needs {error.name}: install it with `pip install 'bough[mcp]'`.") from None
+        raise lacking("`bough mcp`", "mcp") from None
     enable_gc()
     choices = [*(("--model", model) if model else ()), *(("--base-url", base_url) if base_url else ())]
     make_server(Commands(folder.resolve(), choices)).run("stdio")

@@ -43,7 +43,7 @@ def command(what: str, folder: Path, model: str | None, base_url: str | None, ca
     Better guidance is saved in .bough/optimised.json; runs use it only once you set `prompts = "optimised"` under
     [planning] in bough.toml.
 
-    This calls the model, which may cost money. Needs the extra: pip install 'bough[dspy]'.
+    This calls the model, which may cost money. Needs the extra `dspy`: without it, this command says how to install it.
     """
     return run_to_end(_optimise(folder, model, base_url, calls, as_json))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,36 @@ if TYPE_CHECKING:
     from bough.interfaces.cli.dashboard import Dashboard
 
 
-class _RunCommand(click.Command):
-    """An option with an optional value would take the next word, the goal, as its value."""
+USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
+"""The options that people use: --help shows these, --help-all every one."""
+ALL = "bough.help_all"
 
+
+class _RunCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # An option with an optional value would take the next word, the goal, as its value.
         return super().parse_args(ctx, [f"{arg}=*" if arg == "--allow-test-changes" else arg for arg in args])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        shown = [one for one in options if one.name in USUAL or ctx.meta.get(ALL)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for one in shown if (record := one.get_help_record(ctx))])
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        if ctx.meta.get(ALL):
+            more = cleandoc((self.help or "").partition("\f")[2])
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(more)
+
+
+def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 @click.command(
@@ -73,6 +99,14 @@ class _RunCommand(click.Command):
 @click.option("--web", is_flag=True, help="Also show the run in a browser while it runs: see `bough serve`.")
 @run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
+@click.option(
+    "--help-all",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_all,
+    help="Show every option, and more of how a run works.",
+)
 def command(
     goal: str | None,
     folder: Path,
@@ -89,18 +123,20 @@ def command(
     """Work on a goal in a private workspace.
 
     A fast model estimates the size of the goal; a large one is planned first, and you are asked about the plan. Then
-    models work on copies of the project with real tools; your files stay unchanged until you run `bough apply`. With
-    --workflow bough runs a plan you wrote instead; a step that an earlier run completed from the same starting point
-    (instructions, inputs, model and files) is reused.
+    models work on copies of the project with real tools; your files stay unchanged until you run `bough apply`.
+
+    bough itself runs the check and calls the goal done only when it passes; when it fails, a fresh agent gets the
+    failure to repair, up to three times. Ctrl-C stops the run, and `bough resume` continues it, also after a crash.
+
+    \f
+
+    With --workflow bough runs a plan you wrote instead; a step that an earlier run completed from the same starting
+    point (instructions, inputs, model and files) is reused.
 
     With --continue the goal follows up on a finished run: it starts from that run's work, applied or not, and its
     agents know what was asked, done and learned there; models and check are that run's unless you give others.
 
-    bough itself runs the check and calls the goal done only when it passes; when it fails, a fresh agent gets the
-    failure to repair, up to three times.
-
-    Ctrl-C stops after the current effect, a second Ctrl-C stops at once; `bough resume` continues the run, also after a
-    crash.
+    Ctrl-C stops after the current effect, a second Ctrl-C stops at once.
 
     When the original tests do not pass on the new code, and nothing in the goal demands that they change, the run waits
     for you: `bough approve` accepts the change or sends it back.

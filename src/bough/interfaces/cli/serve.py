@@ -37,16 +37,16 @@ def command(
     the traffic is then unencrypted, so use a network you trust or a tunnel.
 
     Every start makes a new token: pages of an earlier one lose access. Ctrl-C stops it; the runs continue. Needs the
-    extra: pip install 'bough[web]'.
+    extra `web`: without it, this command says how to install it.
     """
-    from bough.core.errors import UsageError
+    from bough.installed import lacking
 
     try:
         from bough.interfaces.web.startup import find_address, serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
             raise
-        raise UsageError(f"The dashboard needs {error.name}: install it with `pip install 'bough[web]'`.") from None
+        raise lacking("The dashboard", "web") from None
     enable_gc()
     address = find_address(folder, everything=everything, host=host, port=port)
     return serve(address, browse=browse, as_json=as_json, until=until)

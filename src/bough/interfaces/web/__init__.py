@@ -1,1 +1,1 @@
-"""The dashboard: the same views as the terminal's, in a browser. Needs the extra `bough[web]`."""
+"""The dashboard: the same views as the terminal's, in a browser. Needs the extra `web`."""

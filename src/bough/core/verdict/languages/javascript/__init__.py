@@ -1,0 +1,91 @@
+"""JavaScript and TypeScript, with their package managers and test runners."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from bough.core.verdict.expectations import VALUE, falsify_lines
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.languages.javascript.jest import Jest
+from bough.core.verdict.languages.javascript.mocha import Mocha
+from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
+from bough.core.verdict.languages.javascript.npm import Npm
+from bough.core.verdict.languages.javascript.others import Bun, Deno
+from bough.core.verdict.languages.javascript.packages import LOCKS, SUFFIXES, get_table, read_package
+from bough.core.verdict.languages.javascript.vitest import Vitest
+from bough.core.verdict.paths import last_segment, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+
+_ASSERTS = (
+    rf"^\s*(?:assert(?:\.\w+)?\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\(.+,\s*{VALUE}\)|"
+    rf"(?:await\s+)?expect\(.+\)\.(?:toBe|toEqual|toStrictEqual)\({VALUE}\))\s*;?\s*$"
+)
+_TEST = r"\b(?:test|it)(?:\.\w+)?\s*\(\s*(['\"`])(.+?)\1"
+_LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
+"""The packages that a file loads, without paths inside them."""
+_NOT_FOUND = r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
+
+
+class JavaScriptLanguage(Language):
+    name = "javascript"
+    suffixes = tuple(suffix[1:] for suffix in SUFFIXES)
+    test_names = r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"
+    comment = "//"
+    rank = 1
+    runners = (Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), NodeTestRunner())
+    manifests = ("package.json",)
+    dependency_files = r"(^|/)package\.json$"
+    settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
+    sections = tuple(("package.json", name) for name in ("ava", "nyc", "c8", "tap"))
+    programs = frozenset(
+        """jest vitest mocha node npm npx yarn pnpm bun deno ava tap playwright cypress nyc c8 tsx ts-node tape uvu
+        """.split()  # noqa: SIM905
+    )
+    packages = "node_modules"
+    test_run_signs = r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"
+    moved = r"ReferenceError\b|.* is not (?:a function|defined)"
+    can_falsify = True
+
+    def list_loaded_packages(self, text: str) -> Collection[str]:
+        return re.findall(_LOADS, text)
+
+    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+        return falsify_lines(text, wanted, _ASSERTS, _TEST)
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        named = {path: text for path, text in manifests.items() if last_segment(path) == "package.json"}
+        for found in (found for text in texts for found in re.finditer(_NOT_FOUND, text)):
+            if where := next((path for path, body in named.items() if f'"{found[1]}"' in body), ""):
+                return Missing("package", found[1], where, self.name)
+        return None
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        folder = parent_folder(missing.why)
+        inside = f"{folder}/" if folder else ""
+        there = place.exists(f"{inside}node_modules")
+        by = next((name for lock, name in LOCKS if place.exists(f"{inside}{lock}")), "npm")
+        return f"{'It is not in' if there else 'There is no'} node_modules: run `{by} install`."
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        if isinstance(name := _parse(read("package.json")).get("name"), str):
+            yield name
+
+    def requires(self, text: str, names: Collection[str]) -> bool:
+        tables = (_parse(text).get(key) for key in ("dependencies", "devDependencies", "peerDependencies"))
+        return any(isinstance(table, dict) and not table.keys().isdisjoint(names) for table in tables)
+
+    def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
+        return get_table(read_package(look), "scripts")
+
+
+def _parse(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+LANGUAGE = JavaScriptLanguage()

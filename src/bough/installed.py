@@ -1,0 +1,52 @@
+"""How this copy of bough was installed, and the command that adds an extra to it."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+
+from bough.core.errors import UsageError
+
+DISTRIBUTION = "bough-agent"
+"""The name on the package index, where `bough` is another project. The command and the import are `bough`."""
+
+
+def command_for(extra: str) -> str:
+    """The command that adds this extra to the copy that is running, whatever put it there."""
+    wanted, editable = _wanted(extra)
+    prefix = Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").exists():
+        return f"pipx install --force {wanted}"
+    if (prefix / "uv-receipt.toml").exists():
+        return f"uv tool install --force {wanted}"
+    python = shlex.quote(sys.executable)
+    # An environment that uv made has no pip.
+    pip = f"{python} -m pip install" if find_spec("pip") else f"uv pip install --python {python}"
+    return f"{pip} {'-e ' if editable else ''}{wanted}"
+
+
+def lacking(who: str, extra: str) -> UsageError:
+    """What to raise where a library of an extra is missing."""
+    return UsageError(f"{who} needs an extra. Install it with: {command_for(extra)}")
+
+
+def _wanted(extra: str) -> tuple[str, bool]:
+    """This distribution with the extra, as an installer takes it, and whether it is installed as editable."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        recorded = distribution(DISTRIBUTION).read_text("direct_url.json")
+    except PackageNotFoundError:  # run from its files, without having been installed
+        return shlex.quote(f"{Path(__file__).parents[2]}[{extra}]"), True
+    if recorded is None:
+        return shlex.quote(f"{DISTRIBUTION}[{extra}]"), False
+    origin = msgspec.json.decode(recorded)
+    if origin["url"].startswith("file://"):
+        folder = origin["url"].removeprefix("file://")
+        return shlex.quote(f"{folder}[{extra}]"), origin.get("dir_info", {}).get("editable", False)
+    version_control = f"{origin['vcs_info']['vcs']}+" if "vcs_info" in origin else ""
+    return shlex.quote(f"{DISTRIBUTION}[{extra}] @ {version_control}{origin['url']}"), False
