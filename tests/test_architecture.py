@@ -240,7 +240,8 @@ OPENERS = {
         adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/spares app/diagnosis app/journal app/known_projects app/optimise app/session
-        app/worker_service engine/task_workspace interfaces/acp
+        app/worker_service engine/task_workspace interfaces/acp adapters/verifiers/baselines
+        adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
         adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk adapters/workspaces/git_settings
@@ -258,20 +259,20 @@ OPENERS = {
         adapters/sandboxes/relay adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
         adapters/workspaces/watch app/sandbox_breakout
     """,
-    "inside the sandbox": "adapters/tools/grep adapters/tools/search",
-    "names only, to tell one workspace from another": "adapters/mcp/tools adapters/tools/suggestions",
+    "inside the sandbox": "adapters/tools/grep adapters/tools/search adapters/verifiers/run_without_runner",
+    "asks what it is given whether a path is in a tree": "core/verdict/languages/javascript",
+    "names only, to tell one workspace from another": """
+        adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
+    """,
     "the person's own files: their settings and state, and what they name on the command line": """
         adapters/agents/acp adapters/consent_store adapters/models/providers adapters/models/recording api
         app/journal_location interfaces/cli/approve interfaces/cli/config interfaces/cli/entry interfaces/cli/export
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
     """,
-    "bough's own package, and projects that it has just made": "app/model_trial app/prompts demo interfaces/web/export",
-    "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
-    "what the verdict reads of a checkout": """
-        adapters/verifiers/baseline adapters/verifiers/check_artifacts adapters/verifiers/check_runner
-        adapters/verifiers/forged_runners adapters/verifiers/plain adapters/verifiers/probe_commands
-        adapters/verifiers/prober adapters/verifiers/remedies
+    "bough's own package, and projects that it has just made": """
+        app/model_trial app/prompts demo installed interfaces/web/export adapters/verifiers/prober
     """,
+    "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
 }
 """Why a module opens paths although there is `trust/files`. All others use a `Place`."""
 
@@ -279,13 +280,20 @@ OPENERS = {
 def opened_paths(source: Path) -> list[str]:
     """Paths that are opened without `trust/files`."""
     listed = {name for names in OPENERS.values() for name in names.split()}
-    return [
-        f"{name}:{call.lineno}: {called} opens a path: use a Place (trust/files), or give the reason in OPENERS"
+    opens = [
+        (name, call.lineno, called)
         for name, tree in modules(source).items()
-        if not name.startswith("trust") and name not in listed
+        if not name.startswith("trust")
         for call, owner, called in _calls(tree)
         if called in OPENING or (called == "open" and (owner in ("", "os", "io") or _names_mode(call)))
     ]
+    found = [
+        f"{name}:{line}: {called} opens a path: use a Place (trust/files), or give the reason in OPENERS"
+        for name, line, called in opens
+        if name not in listed
+    ]
+    stale = {name for name in modules(source) if name in listed} - {name for name, _, _ in opens}
+    return found + [f"{name} opens no paths any more: take it out of OPENERS" for name in sorted(stale)]
 
 
 def _names_mode(call: ast.Call) -> bool:

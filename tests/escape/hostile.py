@@ -145,7 +145,7 @@ def finished(said: str, *fine: str) -> list[str]:
     """Whether the run came to an end of its own, or was refused in a sentence."""
     return (
         []
-        if said in ("completed", "budget", "not_verified", *fine) or said.startswith("refused: ")
+        if said in ("completed", "budget", "not_verified", "environment", *fine) or said.startswith("refused: ")
         else [f"ended: {said}"]
     )
 

@@ -59,9 +59,9 @@ class Place:
         """For messages, and for what is opened by a sandbox in its own view; never to be opened by bough."""
         return Path(str(self))
 
-    def inside(self) -> Place:
-        """The same, where links that stay beneath the root are followed."""
-        return Place(self.root, self.name, links=True)
+    def above(self) -> Place:
+        """The folder that it is in."""
+        return Place(self.root, self.name.rpartition("/")[0], links=self._links)
 
     @property
     def kind(self) -> Kind:
@@ -98,6 +98,11 @@ class Place:
         except OSError:
             return ""
 
+    def target(self) -> str:
+        """What a link says, whatever is there."""
+        with self._open_parent() as (parent, last):
+            return os.readlink(last, dir_fd=parent)
+
     def list(self) -> list[tuple[str, Kind]]:
         """The names in a folder with what they are, sorted; nothing when it is none."""
         try:
@@ -121,6 +126,12 @@ class Place:
                 while piece := os.read(source, 1 << 20):
                     file.write(piece)
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+
+    def make_parents(self) -> None:
+        """Create the folders that it lies in, where nothing is in their way."""
+        names = self.name.split("/")[:-1]
+        for depth in range(1, len(names) + 1):
+            handles.make_folder(os.fsencode(self.root), os.fsencode("/".join(names[:depth])))
 
     def write(self, body: bytes, mode: int = 0o644) -> None:
         """Replace it as a whole; a link there is replaced, not followed. Its folder must exist."""
