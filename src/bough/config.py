@@ -31,7 +31,7 @@ from bough.core.settings.service import Service
 from bough.core.spelling import suggest_word
 from bough.core.stuck.signals import StuckRules
 from bough.trust.files import Place, read_own
-from bough.trust.wishes import applies_unasked
+from bough.trust.wishes import LOWERED, applies_unasked
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -246,9 +246,9 @@ def list_layers(
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
-    # Where both say something that needs no consent, the person's word counts.
-    for section, values in table.items():
-        table[section] = {key: value for key, value in values.items() if key not in mine.get(section, {})}
+    # Where both say something that needs no consent, the person's word counts, unless the repository's is lower.
+    for section in table.keys() - LOWERED:
+        table[section] = {key: value for key, value in table[section].items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
 
 

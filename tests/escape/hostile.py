@@ -518,7 +518,8 @@ def blocked(place: Place, names: Sequence[str], plant: Callable[[str], None]) ->
     for name in names:
         (place.project / name).unlink(missing_ok=True)
     agent = "rm -f {0}; mkdir -p $(dirname {0}); " + ("mkfifo {0}" if plant == place.pipe else "ln -s /dev/zero {0}")
-    _, _, also = run(place, *(agent.format(name) for name in names), check="python3 -m unittest -q test_calc")
+    planted = "; ".join(agent.format(name) for name in names)
+    _, _, also = run(place, planted, check="python3 -m unittest -q test_calc")
     return [*finished(said, "failed", "halted", "stuck"), *finished(also, "failed", "halted", "stuck")]
 
 
@@ -942,11 +943,21 @@ def outcomes(names: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
     chosen = [name for name in ATTACKS if not names or any(part in name for part in names)]
     with ThreadPoolExecutor(2) as pool:
-        yield from zip(chosen, pool.map(attempt, chosen), strict=True)
+        yield from zip(chosen, pool.map(_timed, chosen), strict=True)
+
+
+def _timed(name: str) -> list[str]:
+    began = time.monotonic()
+    found = attempt(name)
+    print(f"{time.monotonic() - began:5.1f} s  {name}", file=sys.stderr)
+    return found
 
 
 if __name__ == "__main__":
+    import bough.adapters.agents.acp
+    import bough.adapters.mcp.tools
     import bough.app.run_ports
-    import bough.engine.run_loop  # noqa: F401 - once, before the forks
+    import bough.engine.run_loop
+    import bough.interfaces.mcp  # noqa: F401 - once, before the forks
 
     print(json.dumps(dict(outcomes(sys.argv[1:]))))
