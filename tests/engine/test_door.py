@@ -111,6 +111,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
         '[workspace]\nlink = ["data"]\ncopy = ["local.cfg"]\nenv_file = ".env"\nsetup = "echo made > made.txt"\n'
         '[workspace.env]\nCOLOUR = "green"\n[check]\nbefore = "test -f made.txt"\n[check.env]\nONLY = "c"\n'
     )
+    allow_settings(library)
     script = (
         'import os, pathlib as p\nassert p.Path("data/rows.csv").read_text() == "1,2\\n"\n'
         'assert p.Path("local.cfg").read_text() == "on\\n" and p.Path("made.txt").exists()\n'
@@ -133,6 +134,7 @@ def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
         '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'
         '[services.web.env]\nWEB_URL = "http://127.0.0.1:$PORT"\n'
     )
+    allow_settings(library)
     (library / "probe.py").write_text(
         'import os, urllib.request as u\nassert u.urlopen(os.environ["WEB_URL"] + "/state").read() == b"up\\n"\n'
     )

@@ -15,6 +15,7 @@ import os
 import pwd
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 
@@ -235,9 +236,13 @@ def _find_base(environment: Path) -> Iterator[str]:
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
         base = Path(_resolve(python)).parents[1]
-        installed = any(isfile(place) for place in base.glob("lib*/python3*/os.py"))
-        if installed and base.name not in (".local", ".cargo") and not _is_within(_resolve(_find_home()), str(base)):
+        if _has_python(base) and not _is_within(_resolve(_find_home()), str(base)):
             yield str(base)
+
+
+@lru_cache(maxsize=64)
+def _has_python(base: Path) -> bool:
+    return base.name not in (".local", ".cargo") and any(isfile(place) for place in base.glob("lib*/python3*/os.py"))
 
 
 def _is_within(place: str, folder: str) -> bool:
