@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct, field
 
 from bough.core.errors import BoughError
+from bough.trust.files import Place
 
 MOST = 1 << 20
 """Bytes of the file that are read."""
@@ -40,11 +41,9 @@ class Consents:
         for name, value in wishes.items():
             (answers.refused if allowed else answers.allowed).pop(name, None)
             (answers.allowed if allowed else answers.refused)[name] = value
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
-            beside.replace(self.path)
+            Place(self.path.parent, self.path.name).write(msgspec.json.format(msgspec.json.encode(known)), 0o600)
         except OSError as error:
             raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error
 

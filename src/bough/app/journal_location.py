@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import UsageError
+from bough.trust.files import Place
 
 if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
@@ -59,9 +60,7 @@ def remember_store(root: Path) -> None:
     file = _get_file_path()
     with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text("".join(lines), "utf-8")
-        new.replace(file)
+        Place(file.parent, file.name).write("".join(lines).encode())
 
 
 def _get_file_path() -> Path:

@@ -121,19 +121,8 @@ def write_goal_file(workspace: Workspace, goal: str) -> None:
     """The whole goal as a file that the agent can read: outside the checkout, so that it is not part of the work. That
     folder is the agent's: links in it are not followed."""
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    folder = os.open(workspace.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    part = f".{context.GOAL_FILE}"
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(part, dir_fd=folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(part, flags, 0o444, dir_fd=folder), "w", encoding="utf-8") as file:
-            file.write(f"{goal.rstrip()}\n")
-        os.replace(part, context.GOAL_FILE, src_dir_fd=folder, dst_dir_fd=folder)
-    except IsADirectoryError:
-        pass  # The agent has put a folder there: its own files tell it nothing of the goal then.
-    finally:
-        os.close(folder)
+    with suppress(IsADirectoryError):  # The agent has put a folder there: its own files tell it nothing of the goal.
+        Place(workspace.scratch, context.GOAL_FILE).write(f"{goal.rstrip()}\n".encode(), 0o444)
 
 
 async def render_system_prompt(task: Task, site: Site, template: str = "agent") -> str:

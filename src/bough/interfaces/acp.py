@@ -32,6 +32,7 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.interfaces.terminal.event_lines import Teller
 from bough.interfaces.terminal.formatting import one_line
 from bough.ports import Approval, Stop
+from bough.trust.files import Place
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
 
@@ -250,19 +251,17 @@ class EditorSession:
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _find_place(self, opened: Session) -> Path:
-        return opened.home / "sessions" / f"{self.id}.json"
+    def _find_place(self, opened: Session) -> Place:
+        return Place(opened.home, f"sessions/{self.id}.json")
 
     def load(self, opened: Session) -> SavedSession:
         place = self._find_place(opened)
-        return msgspec.json.decode(place.read_bytes(), type=SavedSession) if place.exists() else SavedSession()
+        return msgspec.json.decode(place.read(), type=SavedSession) if place.is_regular() else SavedSession()
 
     def keep(self, opened: Session, kept: SavedSession) -> None:
         place = self._find_place(opened)
-        place.parent.mkdir(exist_ok=True)
-        part = place.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(kept))
-        part.replace(place)
+        place.make_parents()
+        place.write(msgspec.json.encode(kept))
 
 
 class Agent:

@@ -133,8 +133,9 @@ class Place:
         for depth in range(1, len(names) + 1):
             handles.make_folder(os.fsencode(self.root), os.fsencode("/".join(names[:depth])))
 
-    def write(self, body: bytes, mode: int = 0o644) -> None:
-        """Replace it as a whole; a link there is replaced, not followed. Its folder must exist."""
+    def write(self, body: bytes, mode: int = 0o644, *, keep_mode: bool = False) -> None:
+        """Replace it as a whole; a link there is replaced, not followed. Its folder must exist. `keep_mode`: a file
+        that is there passes its mode on."""
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -142,6 +143,9 @@ class Place:
                 # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
                 with os.fdopen(os.open(part, flags, mode, dir_fd=parent), "wb") as file:
                     file.write(body)
+                    if keep_mode and self.is_regular():
+                        old = os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode
+                        os.fchmod(file.fileno(), stat.S_IMODE(old))
                 os.replace(part, last, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:
                 with suppress(FileNotFoundError):

@@ -3,7 +3,6 @@ what is known about its family. Where nothing is known it is offered tools, and 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from bough.adapters.models.capabilities import Capabilities
 from bough.adapters.models.wire import UNREADABLE
 from bough.core.messages import AnswerProtocol
 from bough.ports import Spoken
+from bough.trust.files import Place
 
 Setting = Literal["auto", "tools", "text"]
 
@@ -93,9 +93,8 @@ class KnownProtocols:
         self._learned[model] = ProtocolLesson(protocol, why)
         # A cache: the journal has it too. Written whole and moved into place, so that a crash leaves the old one.
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._file.with_suffix(f".{os.getpid()}")
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(self._learned), indent=1))
-        beside.replace(self._file)
+        body = msgspec.json.format(msgspec.json.encode(self._learned), indent=1)
+        Place(self._file.parent, self._file.name).write(body)
 
 
 def find_family_protocol(name: str) -> AnswerProtocol | None:

@@ -87,23 +87,6 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
     return None
 
 
-def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
-    """The beginning of a file that an agent may have put there; None when it is not a regular file, or behind a
-    link."""
-    parent, _, name = path.rpartition(b"/")
-    try:
-        with handles.open_folder(top, parent) as within:
-            fd = open_regular(name, within)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return None
-        raise
-    if fd is None:
-        return None
-    with os.fdopen(fd, "rb") as file:
-        return file.read(most)
-
-
 def read_pieces(fd: int) -> Iterator[bytes]:
     while piece := os.read(fd, CHUNK):
         yield piece
