@@ -238,14 +238,21 @@ class Workspace(WorkFolder, Protocol):
         """Keep the current files durably and return their tree."""
         ...
 
-    async def restore(self, tree: str, exact: bool = False) -> None:
-        """Make the files those of a tree: what was added since is gone, what was lost is back. `exact`: compare every
-        file, even those that the system reports as unchanged; for anything that a verdict relies on."""
+    async def restore(self, tree: str) -> None:
+        """Make the files those of a tree: what was added since is gone, what was lost is back."""
         ...
 
-    async def clear(self, tree: str) -> list[str]:
+    async def clear(self, tree: str) -> None:
         """Remove everything that is not in the tree, ignored files included, and all temporary files, but keep
-        installed packages; returns the topmost paths removed. For a workspace restored to that tree."""
+        installed packages. For a workspace restored to that tree."""
+        ...
+
+    async def lends(self, tree: str) -> bool:
+        """Whether packages were installed in it that are not in the tree: see `Workspaces.open`."""
+        ...
+
+    async def list_others(self, tree: str) -> list[str]:
+        """The topmost paths that `clear` would remove."""
         ...
 
     async def mark(self) -> None:
@@ -304,10 +311,20 @@ class Workspaces(Protocol):
         ...
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> Workspace:
         """The task's checkout; made from `tree` when it does not exist yet, else left as it is. For a merge, `sides`
-        are the trees that git in the checkout knows by name (`git show theirs:path`)."""
+        are the trees that git in the checkout knows by name (`git show theirs:path`). `start`: the tree of git's HEAD
+        there, when it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
+        copies of its own or in a layer of its own."""
         ...
 
     async def discard(self, run: str, task: str) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pytest
 
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Workspace, Workspaces
+from tests.harness import git
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "src/b.py": "b = 1\n", "src/deep/c.py": "c = 1\n", ".gitignore": "*.log\n"}
 RUN, TASK = "amber-heron", "goal"
@@ -149,15 +149,30 @@ async def restore_gives_exactly_the_tree(project: Project) -> None:
 
 
 @promise
-async def an_exact_restore_believes_no_stamp(project: Project) -> None:
+async def a_checkout_has_what_another_one_installed(project: Project) -> None:
     workspace, base = await project.open()
-    place = workspace.root / "src" / "b.py"
-    info = place.stat()
-    with place.open("r+") as file:  # the same file, as long as before, with the same time
-        file.write("b = 2\n")
-    os.utime(place, ns=(info.st_atime_ns, info.st_mtime_ns))
-    await workspace.restore(base, exact=True)
-    assert place.read_text() == FILES["src/b.py"]
+    assert not await workspace.lends(base)
+    package = workspace.root / "node_modules" / "own"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("1\n")
+    (workspace.root / ".gitignore").write_text("node_modules\n*.log\n")
+    tree = await workspace.snapshot()
+    assert await workspace.lends(tree)
+    other = await project.workspaces.open(RUN, "other", tree, "", start=base, lender=workspace.root)
+    assert (other.root / "node_modules" / "own" / "index.js").read_text() == "1\n"
+    assert await other.snapshot() == tree, "it is in no tree"
+    assert any(mount.source == workspace.root / "node_modules" for mount in other.mounts)
+    assert git(other.root, "status", "--porcelain").split() == ["M", ".gitignore"], "git starts at the base"
+
+
+@promise
+async def what_clearing_would_remove_is_listed(project: Project) -> None:
+    workspace, base = await project.open()
+    (workspace.root / "kept.log").write_text("ignored")
+    assert await workspace.list_others(base) == ["kept.log"]
+    assert (workspace.root / "kept.log").exists()
+    await workspace.clear(base)
+    assert await workspace.list_others(base) == [] and not (workspace.root / "kept.log").exists()
 
 
 @promise

@@ -40,7 +40,7 @@ import pathlib
 
 
 def test_flaky():
-    seen = pathlib.Path({place!r}, "base" if "baseline" in pathlib.Path.cwd().name else "now")
+    seen = pathlib.Path({place!r}, "now" if "a + b" in pathlib.Path("calc.py").read_text() else "base")
     first = not seen.exists()
     seen.touch()
     assert not first

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.workspaces import disk
+from bough.adapters.workspaces import disk, handles
 from bough.core.verdict.registry import RUNNERS
 from bough.ports import WorkFolder
 
 READ_MOST = 2_000_000
 LARGEST_REPORT = 64 * 1024 * 1024
+
+
+def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
+    """Make those of the files that exist look as if they had just been written."""
+    for path in paths:
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        with suppress(OSError), handles.open_folder(os.fsencode(workspace.root), folder) as place:
+            os.utime(name, dir_fd=place, follow_symlinks=False)
 
 
 def load_report(path: Path) -> bytes | None:

@@ -84,6 +84,7 @@ class Judge:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
         if check is None or not task.step.requires_testing:
             return Judgement(_rule_without_check(task))
+        await self._runner.prepare(run, task, workspace)
         ran, question = await self._run_check(run, task, check, workspace, say)
         work = await self._gather_evidence(run, task, check, workspace, say, question, ran)
         judgement = await self._make_verdict(work)
@@ -98,15 +99,14 @@ class Judge:
         """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
         the original tests where there is a second processor."""
         self._runner.at_tree(run, task, check, task.base)
-        under_way = asyncio.create_task(self._runner.in_workspace(check, task, workspace, say))
-        try:
-            question = await self._originals.make_question(run, task, check, run.base or task.base)
-            if question is not None and (os.cpu_count() or 1) > 1:
-                self._runner.at_tree(run, task, check, question.tree)
-            return await under_way, question
-        finally:
-            under_way.cancel()
-            await asyncio.gather(under_way, return_exceptions=True)
+        under_way = self._runner.once(run, task, check, task.tree, say)
+        question = await self._originals.make_question(run, task, check, run.base or task.base)
+        if question is not None and (os.cpu_count() or 1) > 1:
+            self._runner.at_tree(run, task, check, question.tree)
+        ran = await asyncio.shield(under_way)
+        if ran.finished.exit_status != 0 or not ran.report.passed:
+            ran = replace(ran, gone=tuple(await workspace.list_others(task.tree)))
+        return ran, question
 
     async def _gather_evidence(
         self,
@@ -119,7 +119,7 @@ class Judge:
         ran: CheckRun,
     ) -> CheckedWork:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
-        ran, flaky = await self._rerun_failing(run, check, ran, task, workspace, say)
+        ran, flaky = await self._rerun_failing(run, check, ran, task, say)
         known = await self._runner.at_tree(run, task, check, task.base)
         advice = await self._make_advice(task, check)
         return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, advice)
@@ -262,9 +262,7 @@ class Judge:
         tree = await self._workspaces.graft(ground, ground, (), wrong)
         names = sorted({original_tests.strip_parameters(id) for id in done})
         alone = narrow(check.command, check.runner, names) if not script else None
-        again = await self._runner.in_fresh_checkout(
-            work.run, task, replace(check, command=alone or check.command), tree
-        )
+        again = await self._runner.once(work.run, task, replace(check, command=alone or check.command), tree)
         passing = rulings.filter_passing(again.report, names)
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or original_tests.THE_CHECK]
@@ -282,7 +280,7 @@ class Judge:
             if before.exit_status != 0:
                 continue  # It says nothing here: its own environment may be missing.
             say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.in_fresh_checkout(run, task, theirs, task.tree, say)
+            now = await self._runner.once(run, task, theirs, task.tree, say)
             if now.finished.exit_status != 0:
                 why = f"the check passed, but not that of {other.folder}/, which needs this project"
                 return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
@@ -291,7 +289,7 @@ class Judge:
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _rerun_failing(
-        self, run: Run, check: Check, ran: CheckRun, task: Task, workspace: Workspace, say: Say
+        self, run: Run, check: Check, ran: CheckRun, task: Task, say: Say
     ) -> tuple[CheckRun, tuple[str, ...]]:
         """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
@@ -299,7 +297,7 @@ class Judge:
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        alone = await self._runner.in_workspace(replace(check, command=command), task, workspace, say)
+        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.tree, say)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
         baseline = self._runner.at_tree(run, task, check, task.base)
@@ -309,7 +307,7 @@ class Judge:
             flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        again = await self._runner.in_workspace(check, task, workspace, say)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _find_flaky_at_base(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_runner import BASELINE, CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -71,15 +71,11 @@ class Prober:
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
     async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
-        await self._runner.sweep(run)
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
         framework = probe_forms.find_form(used, paths).framework
-        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
         results: list[Probed] = []
-        try:
-            await workspace.clear(task.tree)
+        async with self._runner.checkout(run, task, task.tree) as workspace:
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):
@@ -90,8 +86,6 @@ class Prober:
                 times = 1 if ran else 2
                 results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
             results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
-        finally:
-            await self._workspaces.discard(run.name, name)
         return tuple(results)
 
     async def _run_together(
