@@ -19,6 +19,7 @@ from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, 
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
+from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.texts import FileChange as FileChange
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
@@ -497,6 +498,22 @@ class Verifier(Protocol):
     ) -> tuple[Failure, ...]:
         """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
         fails has failed twice."""
+        ...
+
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+    ) -> MixedRun:
+        """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
+        runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
+        out, and when that is all of them, nothing runs."""
         ...
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
+from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_artifacts import make_reader
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.forged_runners import find_forged_runners
@@ -27,14 +28,13 @@ from bough.core.acceptance.verdict import Check, Disagreement, Failure, Remark, 
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
-from bough.core.verdict import canary as canaries
 from bough.core.verdict import original_tests, rulings
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.runners import narrow
 from bough.core.verdict.suspicious_code import advise
-from bough.core.verdict.texts import Over, Same
+from bough.core.verdict.texts import Same
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Judgement, Workspace, Workspaces
+from bough.ports import Judgement, Workspace
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
@@ -74,11 +74,11 @@ class Objection(Struct, frozen=True):
 
 
 class Judge:
-    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
-        self._workspaces = workspaces
+    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, canary: Canary) -> None:
         self._texts = texts
         self._runner = runner
-        self._originals = OriginalTests(workspaces, texts, runner)
+        self._originals = originals
+        self._canary = canary
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
@@ -236,39 +236,11 @@ class Judge:
         return Objection(dropped) if dropped else None
 
     async def _find_hollow_tests(self, work: CheckedWork) -> Objection | None:
-        """Tests that carry the claim and prove nothing. Run where the work changed tests or drew advice."""
-        if work.question is None and not work.advice:
-            return None
-        work.canary, hollow = await self._run_canary(work)
-        return Objection(hollow) if hollow else None
-
-    async def _run_canary(self, work: CheckedWork) -> tuple[str, str]:
-        """The result of the tests that carry the claim once their expected values are falsified; and the reason why
-        they prove nothing, when they do not."""
-        task, check, ran, known, question = work.task, work.check, work.ran, work.known, work.question
-        after = await self._texts.of(task.tree, check.command)
-        tests = rulings.find_carrying(ran.report, known.report)[:RERUN_MOST]
-        mended = bool(tests) and any(case.id == tests[0] for case in known.report.failing)
-        ground = task.tree
-        texts: Mapping[str, str] = after
-        if mended and question is not None:
-            ground, texts = question.tree, Over(question.before, after)
-        script = "" if ran.report.cases else canaries.find_script(check.command, texts)
-        if not original_tests.has_results(known) and canaries.asserts_nothing(texts, tests):
-            return "", f"the check passed, but {tests[0]} asserts nothing about the code"
-        wrong, done = await asyncio.to_thread(canaries.falsify_expectations, texts, tests, script)
-        if not done:
-            return canaries.explain_not_asked(texts, tests), ""
-        tree = await self._workspaces.graft(ground, ground, (), wrong)
-        names = sorted({original_tests.strip_parameters(id) for id in done})
-        alone = narrow(check.command, check.runner, names) if not script else None
-        again = await self._runner.once(work.run, task, replace(check, command=alone or check.command), tree)
-        passing = rulings.filter_passing(again.report, names)
-        if not again.report.cases and again.finished.exit_status == 0:
-            passing = [script or original_tests.THE_CHECK]
-        if passing:
-            return "", f"the check passed, but {passing[0]} also passes with wrong expected values: it proves nothing"
-        return f"{len(done)} tests fail, as they should, when their expected values are changed", ""
+        """Tests that carry the claim and prove nothing."""
+        work.canary, hollow = await self._canary.ask(
+            work.run, work.task, work.check, work.ran, work.known, work.question, looks_around=bool(work.advice)
+        )
+        return Objection(f"the check passed, but {hollow}") if hollow else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the

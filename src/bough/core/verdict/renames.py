@@ -12,14 +12,11 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from bough.core.verdict.references import list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
 from bough.core.verdict.texts import differing
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
-_DEFINED = re.compile(
-    r"(?m)\b(?:def|class|function\*?|fn|func|struct|enum|trait|interface|type|const|let|var|val|mod)\s+([A-Za-z_$][\w$]*)"
-    r"|^[ \t]*([A-Za-z_]\w*)[ \t]*(?::[^=\n]+)?=(?!=)|\bexports\.([A-Za-z_$][\w$]*)"
-)
 
 
 class Product(Collection[str]):
@@ -66,7 +63,7 @@ def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
     """With modules and packages, which are named after their files."""
     here = [path for path in paths if path in texts]
-    found = {word for path in here for hit in _DEFINED.findall(texts[path]) for word in hit if word}
+    found = {word for path in here for word in list_defined(texts[path])}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
 
 
