@@ -34,7 +34,7 @@ def test_looking_at_a_claim_starts_no_thread(tmp_path: Path, monkeypatch: pytest
 def test_an_append_takes_two_turns_of_the_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One callback of the writer, and one that wakes who waits: a task of its own would take three more."""
     turns = 0
-    run = Handle._run  # type: ignore[attr-defined]
+    run = Handle._run
 
     def count(self: Handle) -> None:
         nonlocal turns
