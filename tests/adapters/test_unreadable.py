@@ -32,6 +32,7 @@ async def main():
     assert (workspace.root / "folder" / "file").read_text() == "x"
     lock()
     again = await GitWorkspaces(root, prepare_home(root), False).open("run", "goal", base, "")
+    await again.restore(base)
     assert (again.root / "folder" / "file").read_text() == "x"
     await again.mark()
     lock()
