@@ -62,7 +62,8 @@ class Store(Protocol):
         """Append to the claim's stream when its version is `expected`, all events or none.
 
         `VersionConflict` when another writer was first; `ClaimLost` when the claim was taken over. State evolves from
-        what this returns, because a wrapper may have changed the events (redacted secrets).
+        what this returns, because a wrapper may have changed the events (redacted secrets). When it is cancelled, it
+        raises once it is settled whether they are in the stream: reading tells.
         """
         ...
 
@@ -333,8 +334,8 @@ class Workspaces(Protocol):
         ...
 
     async def sweep(self, run: str, mark: str) -> None:
-        """Remove the checkouts of a run whose names have the mark; without one, all. Only when they are known to be
-        unused."""
+        """Remove the checkouts of a run whose names have the mark and whose process has ended; without a mark, all:
+        only when they are known to be unused."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...

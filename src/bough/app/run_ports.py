@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
 from bough.adapters.models.admission import PacedModel
@@ -20,9 +20,6 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
-from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.remedies import Remedies
-from bough.adapters.verifiers.verifier import ProjectVerifier
 from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.app.agent_pool import Agents
@@ -37,13 +34,17 @@ from bough.app.servers import make_servers
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.settings.agent_settings import MODEL
-from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, nothing_runs
+from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, Verifier, Workspaces, nothing_runs
 
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
     from bough.adapters.mcp.tools import McpTools
     from bough.adapters.telemetry import Spans
+    from bough.adapters.verifiers.verifier import ProjectVerifier
     from bough.app.session import Session
+    from bough.core.acceptance.verdict import Check
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
 
 
 @asynccontextmanager
@@ -76,8 +77,7 @@ async def open_ports(
         pace = partial(_pace, session, choices, endpoints, made, fence, watch)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
-        met = _describe_environment(session, env, folder)
-        verifier = ProjectVerifier(session.slots.limit(sandbox), furnished, session.home, met)
+        verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
         closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
         servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
@@ -90,7 +90,7 @@ async def open_ports(
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
-            verifier=verifier,
+            verifier=cast(Verifier, verifier),
             clock=find_clock(session.store),
             worker=worker_id(),
             prompt=_choose_prompts(session),
@@ -244,13 +244,42 @@ def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agen
     return agents
 
 
-def _describe_environment(session: Session, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
-    """What checks depend on here besides the files of a tree. `env`: the variables that commands see; `folder`: the
-    person's folder, when it differs from the current one."""
+class _VerifierOnDemand:
+    """Loads and makes the verifier when it is first used: tasks without a check need none."""
+
+    def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
+        self._make = make
+        self._made: ProjectVerifier | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+    async def find(self, task: Task) -> Check | None:
+        return await self.__getattr__("find")(task) if task.step.requires_testing else None
+
+    def begin(self, run: Run, task: Task) -> None:
+        if task.step.requires_testing:
+            self.__getattr__("begin")(run, task)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
+
+
+def _make_verifier(
+    session: Session, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
+) -> ProjectVerifier:
+    """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
+    from bough.adapters.verifiers.check_environment import CheckEnvironment
+    from bough.adapters.verifiers.remedies import Remedies
+    from bough.adapters.verifiers.verifier import ProjectVerifier
+
     config, around = session.config, session.surroundings
     check = config.check
     chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
-    return CheckEnvironment(
+    met = CheckEnvironment(
         root=session.root,
         remedies=Remedies(session.root, around.environment, session.workspaces.ignored),
         surroundings=fingerprint_environment(session.root, env, around, chosen),
@@ -259,6 +288,7 @@ def _describe_environment(session: Session, env: Mapping[str, str], folder: str 
         before=check.before or "",
         env=check.env,
     )
+    return ProjectVerifier(session.slots.limit(sandbox), workspaces, session.home, met)
 
 
 def _choose_prompts(session: Session) -> Callable[[str], str]:

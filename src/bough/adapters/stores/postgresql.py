@@ -260,7 +260,12 @@ class PostgresStore:
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
-        return await self.transact(insert)
+        writing = asyncio.ensure_future(self.transact(insert))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing})
+            raise
 
     def _kept(
         self, db: Transaction, claim: Claim, expected: int, encoded: Sequence[tuple[AnyEvent, bytes]]

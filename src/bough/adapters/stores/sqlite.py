@@ -85,10 +85,7 @@ SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM event
 
 
 class SqliteStore:
-    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`.
-
-    A cancelled `append` may still become durable: a caller that continues after a cancellation reads the stream again.
-    """
+    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`."""
 
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.path = path
@@ -163,7 +160,7 @@ class SqliteStore:
             self._presence = Presence(self._workers, worker)
 
     async def check(self, claim: Claim) -> None:
-        await self._database.read(lambda db: self._check_held(db, claim))
+        await self._database.glance(lambda db: self._check_held(db, claim))
 
     @staticmethod
     def _check_held(db: sqlite3.Connection, claim: Claim) -> None:
@@ -195,7 +192,11 @@ class SqliteStore:
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
-        return await self._database.write(insert, PATIENCE)
+        try:
+            return await self._database.write(insert, PATIENCE)
+        except asyncio.CancelledError:
+            await self._database.submit(lambda db: None)  # work is done in order, so that then this one is done too
+            raise
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encode_event(event)]
@@ -406,9 +407,13 @@ def _read_meta(db: sqlite3.Connection, key: str) -> int:
 
 def _read_end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
     """The version and the last link of a stream that is about to be appended to."""
-    add_chain(db)
     query = "SELECT version, chain FROM events WHERE run = ? AND task = ? ORDER BY version DESC LIMIT 1"
-    version, chain = db.execute(query, (run, task)).fetchone() or (0, None)
+    try:
+        rows = db.execute(query, (run, task))
+    except sqlite3.OperationalError:  # of an earlier bough; asking before every append would cost more than this
+        add_chain(db)
+        rows = db.execute(query, (run, task))
+    version, chain = rows.fetchone() or (0, None)
     return version, START if chain is None else chain[SIZE:]
 
 
