@@ -128,7 +128,8 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
 
 
 async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
-    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    known = dict.fromkeys(name for provider in PROVIDERS.values() for name in provider.keys)
+    variables = [name for name in known if env.get(name, "").strip()]
     says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
     findings = [Diagnosis("keys", bool(variables), says, needed=False)]
     try:

@@ -253,7 +253,7 @@ LADDER: tuple[Row, ...] = (
     # A soft limit alone says that it takes long, not that it is lost: while the budget lasts, the agent continues.
     Row("nudge", "nothing else is left to do", lambda s: s.working and s.trouble.cause == "soft_limit"),
     Row("ask", "a person is available", lambda s: s.means.person and s.times("ask") < s.rules.asks),
-    Row("give_up", "every other rung is exhausted", lambda s: True),
+    Row("give_up", "nothing else is left to try", lambda s: True),
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
 ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
