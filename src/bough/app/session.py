@@ -241,7 +241,7 @@ class Session(Journal, frozen=True):
         if task.halt is not None:
             raise Unavailable(f"Planning failed: {task.halt.message}.")
         plan = task.plan
-        several = tuple(one.text for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
+        several = tuple(one.whole for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
         goal = replace(step, steps=plan.steps, parallel=bool(plan.steps), criteria=step.criteria or several)
         return PlannedGoal(Plan(goal), plan.estimate, refused, task.budget.spend, plan.requirements)
 

@@ -441,6 +441,8 @@ class Estimated(Event, frozen=True):
     reason: str = ""
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
     """What follows: one leaf, one level of steps, or phases with steps of their own."""
+    programs: tuple[str, ...] = ()
+    """Programs that the result has to behave like, as the gate reads the goal."""
 
 
 class RequirementsRead(Event, frozen=True):
@@ -448,6 +450,8 @@ class RequirementsRead(Event, frozen=True):
 
     requirements: tuple[Requirement, ...]
     by: By = "rule"
+    background: tuple[str, ...] = ()
+    """Passages of the goal that ask for nothing."""
 
 
 class PlanProposed(Event, frozen=True):

@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from bough.core.acceptance.requirements import NamedKind
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.messages import Answer
 from bough.core.planning.given_steps import Lines, Text
-from bough.core.planning.tool_specs import GATE, READING_GATE
+from bough.core.planning.tool_specs import GATE
 
 ATOMIC = 3
 """An estimate of more steps than this is not one piece of work, whatever else the answer says."""
@@ -40,14 +41,20 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
     return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
 
 
-class _Read(Struct, frozen=True):
+class GateReading(Struct, frozen=True):
+    """The goal as the gate reads it."""
+
     requirements: Lines = ()
+    """The first words of each requirement."""
+    kinds: tuple[NamedKind, ...] = ()
+    programs: Lines = ()
+    """Programs that the result has to behave like."""
 
 
-def read_starts(answer: Answer) -> tuple[str, ...]:
-    """The first words of each requirement, as the answer gives them."""
-    found = parse_answer(answer, READING_GATE, _Read)
-    return () if isinstance(found, str) else found.requirements
+def read_gate_reading(answer: Answer) -> GateReading:
+    """As much as the answer has of it."""
+    found = parse_answer(answer, GATE, GateReading)
+    return GateReading() if isinstance(found, str) else found
 
 
 def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:
