@@ -98,7 +98,7 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
     outcome, journal = carry_out(project, stuck, choices=choices)
-    assert (outcome.status, outcome.exit_status) == ("waiting", 5)
+    assert (outcome.status, outcome.exit_status) == ("waiting", 8)
     (asked,) = journal.of(e.QuestionAsked)
     assert "What was tried" in asked.question
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance.requirements import By, read_goal
+from bough.core.acceptance.requirements import By, number_from_one, read_goal
 from bough.core.budget.ledger import compute_remaining
 from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
@@ -70,8 +70,10 @@ def read_requirements(task: Task, read: GateReading = GateReading()) -> e.Requir
     """What the goal asks: by the criteria or the form of its text, and finer where the gate's answer says so."""
     plain = read_goal(task.step)
     finer = read_goal(task.step, read.requirements, read.kinds)
+    earlier = number_from_one(task.inherited.requirements)  # Of the run that it follows up on.
+    later = number_from_one(finer.requirements, len(earlier))
     by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
-    return e.RequirementsRead(finer.requirements, by, finer.background)
+    return e.RequirementsRead((*earlier, *later), by, finer.background)
 
 
 def _speaks_text(site: Site) -> bool:

@@ -4,7 +4,7 @@ person wrote is never paraphrased, and nothing of it gets lost on the way to the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -18,9 +18,9 @@ MOST = 60
 """Requirements of a goal at most; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
 """Who split it: the person listed them, a model said where each begins, or the text's own form did."""
-Kind = Literal["behaviour", "document", "restructure", "unchanged"]
+Kind = Literal["behaviour", "document", "restructure", "unchanged", "background"]
 """What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments); the
-code's form and nothing that a test sees; or that something is as it was."""
+code's form and nothing that a test sees; that something is as it was; or it asks for nothing."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -182,7 +182,7 @@ def _find_marks(text: str) -> Iterator[tuple[int, str, int]]:
     for at, mark in enumerate(text):
         if quote:
             quote = "" if mark == quote else quote
-        elif mark in "`\"" and text.find(mark, at + 1) > 0:
+        elif mark in '`"' and text.find(mark, at + 1) > 0:
             quote = mark
         elif mark in "([{":
             depth += 1
@@ -205,7 +205,9 @@ def _find_groups(marks: Sequence[tuple[int, str, int]]) -> Iterator[tuple[int, i
             opened = -1
 
 
-def _cut_list(text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]) -> list[tuple[int, int]]:
+def _cut_list(
+    text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]
+) -> list[tuple[int, int]]:
     """The parts of an enumeration, without what separates them; empty when it is none."""
     cuts = [at for at, mark, deep in marks if start <= at < end and deep == depth and mark in ",;"]
     if any(text[at] == ";" for at in cuts):
@@ -359,6 +361,25 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
 def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
     """Those that no later message has replaced."""
     return tuple(one for one in requirements if not one.superseded)
+
+
+def add_requirements(
+    known: Sequence[Requirement], added: Sequence[Requirement], replaces: Mapping[int, int]
+) -> tuple[Requirement, ...]:
+    """The requirements after a person's message."""
+    numbers = {one.number for one in added}
+    kept = [one for one in known if one.number not in numbers]
+    return (*(replace(one, superseded=replaces.get(one.number, one.superseded)) for one in kept), *added)
+
+
+def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tuple[Requirement, ...]:
+    """The same, numbered in order."""
+    return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
+
+
+def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
+    """The requirements after a person has undone the replacement of one."""
+    return tuple(replace(one, superseded=0) if one.number == number else one for one in known)
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
