@@ -8,31 +8,15 @@ from bough.core.ids import slug
 
 MOST = 8
 """Cases of one probe."""
-_BEGINS = {
-    "pytest": r"(?:async )?def (test\w*)\(",
-    "unittest": r"    (?:async )?def (test\w*)\(",
-    "node": r"(?:test|it)\(\s*['\"`](.*?)['\"`]",
-    "jest": r"(?:test|it)\(\s*['\"`](.*?)['\"`]",
-    "vitest": r"(?:test|it)\(\s*['\"`](.*?)['\"`]",
-    "cargo": r"fn (\w+)\(",
-}
-"""How a test begins, in frameworks in which one file may repeat what another has."""
 _ABOVE = ("@", "#[")
 """Lines directly above a test that belong to it."""
 
 
-def split_cases(text: str, framework: str) -> list[tuple[str, str]]:
-    """The name and the file of each case. A file with one test, or in a framework that does not allow it, is one case
-    without a name."""
-    begins = _BEGINS.get(framework)
+def split_cases(text: str, begins: str) -> list[tuple[str, str]]:
+    """The name and the file of each case. A file with one test is one case without a name. `begins`: how a test begins
+    there, as a pattern; empty: a file cannot be taken apart."""
     lines = text.splitlines(keepends=True)
-    starts = [
-        (at, slug(found[1], 40))
-        for at, line in enumerate(lines)
-        if begins and (found := re.match(begins, line)) is not None
-    ]
-    if framework == "cargo":  # Other functions are helpers.
-        starts = [(at, name) for at, name in starts if at and "#[test]" in "".join(lines[max(at - 3, 0) : at])]
+    starts = [(at, slug(found[1], 40)) for at, line in enumerate(lines) if begins and (found := re.match(begins, line))]
     if not 1 < len(starts) <= MOST or len({name for _, name in starts}) < len(starts):
         return [("", text)]
     spans = [(_find_top(lines, at), _find_end(lines, at)) for at, _ in starts]

@@ -73,6 +73,8 @@ class Form(Struct, frozen=True):
     """What a probe has to look like."""
     folder: bool = False
     """The examiner chooses the folder it goes into (the package that it tests)."""
+    case: str = ""
+    """How one of several tests in a probe begins, as a pattern; empty: a probe has one."""
 
 
 _PROBE = {
@@ -214,7 +216,7 @@ def read_probes(
         folder = _normalize_folder(given.folder) if form.folder else ""
         stem = f"{slug(task, 80).replace('-', '_')}_{known}"
         about = _match_requirements(given, requirements)
-        for case, text in split_cases(_strip_fence(given.text), form.framework):
+        for case, text in split_cases(_strip_fence(given.text), form.case):
             path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if case else stem)
             name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
             path = f"{folder}/{path}" if folder else path
