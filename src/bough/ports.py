@@ -538,12 +538,6 @@ class Verifier(Protocol):
         twice, unless it runs only `once`."""
         ...
 
-    async def fail_without(
-        self, run: Run, task: Task, check: Check, progress: Callable[[str], None]
-    ) -> tuple[str, ...]:
-        """Which of the new tests, put on the files as they were before the run, fail there."""
-        ...
-
     async def close(self) -> None:
         """End examinations that still run."""
         ...

@@ -101,9 +101,6 @@ class ProjectVerifier:
     ) -> tuple[Probed, ...]:
         return await self._prober.probe(run, task, check, chosen, progress, once)
 
-    async def fail_without(self, run: Run, task: Task, check: Check, progress: Say) -> tuple[str, ...]:
-        return ()
-
     async def close(self) -> None:
         for begun in self._begun:
             begun.cancel()

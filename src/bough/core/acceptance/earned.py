@@ -26,15 +26,10 @@ def list_asked(task: Task) -> tuple[Requirement, ...]:
 def list_shown(task: Task) -> tuple[Shown, ...]:
     """What shows each requirement, as far as something does."""
     asked, seen = list_asked(task), _get_seen(task)
-    found: dict[int, Shown] = {}
+    found = {one.number: shown for one in asked if (shown := _show_by_running(one, task, seen)) is not None}
+    others = bool(found)
     for one in asked:
-        shown = _show_behaviour(one, task, seen) if one.kind == "behaviour" else None
-        if shown is not None:
-            found[one.number] = shown
-    for one in asked:
-        if one.kind == "behaviour":
-            continue
-        if _is_form_seen(one, task, seen, bool(found)) or _find_red(one, task):
+        if one.number not in found and one.kind != "behaviour" and _is_form_seen(one, task, seen, others):
             found[one.number] = Shown(one.number, one.kind)  # type: ignore[arg-type]
     return tuple(found[number] for number in sorted(found))
 
@@ -52,13 +47,13 @@ def list_missing(task: Task) -> tuple[Requirement, ...]:
 
 def is_shown_by_others(task: Task) -> bool:
     """Something that the agent did not write shows all of it: nobody has to examine it."""
-    return all(one.how in ("check", "tests", "document", "restructure") for one in list_shown(task)) and not (
-        list_missing(task)
-    )
+    return not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
 
 
 def has_nothing_to_run(task: Task) -> bool:
-    return bool(list_asked(task)) and all(one.kind != "behaviour" for one in list_asked(task))
+    """Nothing that ran shows a difference, and nothing of that kind was asked for."""
+    shown = list_shown(task)
+    return bool(shown) and all(one.how in ("document", "restructure", "unchanged") for one in shown)
 
 
 def describe_missing(task: Task) -> str:
@@ -74,12 +69,12 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59].rstrip()}…"
 
 
-def _show_behaviour(one: Requirement, task: Task, seen: Difference) -> Shown | None:
+def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | None:
     verdict = task.acceptance.verdict
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
     if red := _find_red(one, task):
         return Shown(one.number, "probe", red[:NAMED])
-    if verdict is None or not alone:  # Of several, it is unknown which one a test is about.
+    if verdict is None or one.kind != "behaviour" or not alone:  # Of several, it is unknown what a test is about.
         return None
     if seen.check and not verdict.changed:
         return Shown(one.number, "check")
