@@ -174,10 +174,9 @@ async def _explain_skip(task: Task, site: Site) -> str:
     if rules.examine == "always":
         return ""
     if task.id == GOAL and earned.is_shown_by_others(task):
-        own = any(one.how == "check" for one in earned.list_shown(task))
-        return (
-            f"{'your own check' if own else 'tests that'} failed before the work and {'passes' if own else 'pass'} now"
-        )
+        if any(one.how == "check" for one in earned.list_shown(task)):
+            return "your own check failed before the work and passes now"
+        return "tests that failed before the work pass now"
     if task.id != GOAL and verdict is not None and verdict.mended and len(earned.list_asked(task)) == 1:
         return "tests that failed before the work pass now"
     changed = [change.path for change in await site.ports.workspaces.changes(task.base, task.tree)]

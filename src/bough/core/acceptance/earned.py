@@ -108,6 +108,6 @@ def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) 
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
     if one.kind == "restructure":
-        return seen.interface or not seen.code
+        return seen.interface
     kinds = {other.kind for other in list_asked(task)}
     return others or (kinds == {"unchanged", "document"} & kinds and not seen.code)

@@ -30,6 +30,6 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     documents: bool = False
     """It changes documents or comments."""
     interface: bool = False
-    """Public names, their arguments or the files that they are in differ."""
+    """The names that are defined, their arguments or the files that they are in differ."""
     tests: tuple[str, ...] | None = None
     """New tests of the agent's that fail without the work; None: not tried."""

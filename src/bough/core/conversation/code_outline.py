@@ -43,14 +43,16 @@ def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str
 
 
 def list_declarations(path: str, text: str) -> list[str]:
-    """The public names of a file with their arguments, without documentation."""
-    if path.endswith((".py", ".pyi")):
-        try:
-            body = ast.parse(text).body
-        except (SyntaxError, ValueError, RecursionError):
-            return []
-        return [line for line in _outline_definitions(body, "", []) if not line.lstrip().startswith('"""')]
-    return [line.strip() for line in text.splitlines() if _DECLARES.match(line)]
+    """The names that a file defines, with their arguments."""
+    if not path.endswith((".py", ".pyi")):
+        return [line.strip() for line in text.splitlines() if _DECLARES.match(line)]
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    made = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    return [*(f"{node.name}({ast.unparse(node.args)})" for node in made), *classes]
 
 
 def outline_entry(path: str, text: str) -> str:
