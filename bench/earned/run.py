@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -102,13 +103,14 @@ class Cast:
             return f"cat > {script.path} <<'END_OF_CASE'\n{text}\nEND_OF_CASE\n{script.command}\n"
         if framework == "node":
             return (
-                "const { test } = require('node:test');\n"
-                "test('case', () => {\n"
-                f"  require('node:fs').writeFileSync({script.path!r}, {text!r});\n"
+                "const names = ['node:test', 'node:fs', 'node:child_process'];\n"
+                "const started = Promise.all(names.map((name) => import(name)));\n"
+                "started.then(([{ test }, fs, processes]) => test('case', () => {\n"
+                f"  fs.writeFileSync({script.path!r}, {json.dumps(text)});\n"
                 "  const env = { ...process.env };\n"
                 "  delete env.NODE_TEST_CONTEXT;\n"
-                f"  require('node:child_process').execSync({script.command!r}, {{ env }});\n"
-                "});\n"
+                f"  processes.execSync({script.command!r}, {{ env, stdio: 'pipe' }});\n"
+                "}));\n"
             )
         body = (
             "    import pathlib\n    import subprocess\n\n"
@@ -181,6 +183,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where fetch.py put the projects")
     parser.add_argument("projects", nargs="*", help="only these")
+    parser.add_argument("--name", default="", help="only changes of this name")
     parser.add_argument("--kind", default="", help="only changes whose kind begins like this")
     chosen = parser.parse_args()
     os.environ["PATH"] = f"{chosen.folder.resolve() / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
@@ -189,7 +192,7 @@ def main() -> int:
     for project in projects(chosen.projects):
         for goal in project.goals:
             for change in goal.changes:
-                if not change.kind.startswith(chosen.kind):
+                if not change.kind.startswith(chosen.kind) or not change.name.startswith(chosen.name):
                     continue
                 said = asyncio.run(tried(project, goal, change, chosen.folder.resolve() / project.name / goal.name))
                 rows.append((change, said))

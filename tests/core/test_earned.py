@@ -181,7 +181,9 @@ def test_definitions_tell_a_restructuring_from_a_comment() -> None:
 
 
 def test_each_test_of_a_probe_is_a_case_of_its_own() -> None:
-    text = "import x\n\nN = 1\n\n@mark(\n    1)\ndef test_a():\n    assert (\n        N\n    )\n\n\ndef test_b():\n    assert 2\n"
+    text = (
+        "import x\n\nN = 1\n\n@mark\ndef test_a():\n    assert (\n        N\n    )\n\n\ndef test_b():\n    assert 2\n"
+    )
     cases = split_cases(text, r"(?:async )?def (test\w*)\(")
     assert [name for name, _ in cases] == ["test-a", "test-b"]
     assert "assert 2" not in cases[0][1] and "N = 1" in cases[1][1] and "def test_a" not in cases[1][1]

@@ -23,7 +23,7 @@ Proposal = Literal["leaf", "flat", "hierarchy"]
 Advice = Literal["take", "ask", "recommend"]
 
 
-class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SizeEstimate(Struct, frozen=True, omit_defaults=True):
     """How big a goal is. Made once, and passed on."""
 
     atomic: bool
@@ -31,14 +31,6 @@ class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     phases: Lines = ()
     domains: Lines = ()
     reason: Text = ""
-
-
-def read_estimate(answer: Answer) -> SizeEstimate | Problems:
-    """The estimate. In an answer that contradicts itself the number counts."""
-    found = parse_answer(answer, GATE, SizeEstimate)
-    if isinstance(found, str):
-        return Problems((found,))
-    return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
 
 
 class GateReading(Struct, frozen=True):
@@ -51,10 +43,25 @@ class GateReading(Struct, frozen=True):
     """Programs that the result has to behave like."""
 
 
+def read_estimate(answer: Answer) -> SizeEstimate | Problems:
+    """The estimate. In an answer that contradicts itself the number counts."""
+    found = parse_answer(answer, GATE, SizeEstimate)
+    if isinstance(found, str):
+        return Problems((found,))
+    return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
+
+
 def read_gate_reading(answer: Answer) -> GateReading:
-    """As much as the answer has of it."""
+    """As much as the answer has of it: what is wrong in one part does not spoil the others."""
     found = parse_answer(answer, GATE, GateReading)
-    return GateReading() if isinstance(found, str) else found
+    if not isinstance(found, str):
+        return found
+    plain = parse_answer(answer, GATE, _Requirements)
+    return GateReading() if isinstance(plain, str) else GateReading(plain.requirements)
+
+
+class _Requirements(Struct, frozen=True):
+    requirements: Lines = ()
 
 
 def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:
