@@ -49,7 +49,7 @@ def _decide_second_look(task: Task) -> c.Command | None:
     if not missing:
         return None
     verdict = task.acceptance.verdict
-    if seen is not None and seen.seen.tests is None and verdict is not None and verdict.added:
+    if seen is not None and seen.seen.tests is None and verdict is not None and (verdict.added or verdict.changed):
         return c.SeeDifference(tests=True)
     again = isinstance(task.examination.examined, Examined) and task.examination.times < LOOKS
     if again and _is_wanted(task) and not find_reached_limit(task.budget.spend, task.budget.limits):
