@@ -526,10 +526,17 @@ class Verifier(Protocol):
         ...
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Callable[[str], None]
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        chosen: Sequence[Probe],
+        progress: Callable[[str], None],
+        *,
+        once: bool = False,
     ) -> tuple[Probed, ...]:
         """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
-        twice."""
+        twice, unless it runs only `once`."""
         ...
 
     async def close(self) -> None:

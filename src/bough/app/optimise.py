@@ -263,7 +263,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
             room,
             estimate=estimate,
             requirements=task.asked,
-            means=describe_means(goal.instructions, run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            means=describe_means(guess.programs if guess else (), run.jobs, LEAF_ROUNDS if run.grows else rounds),
             **known,
         ),
         requirements=task.asked,

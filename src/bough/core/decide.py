@@ -232,7 +232,7 @@ def _judge(task: Task) -> c.Command:
     if verdict.ruling == "passed" and _is_unchanged(task):
         return c.Conclude(State.BLOCKED, "no file changed, so the passing check proves nothing")
     if verdict.ruling == "passed":
-        return examination.decide_examination(task) or c.Conclude(State.COMPLETED, verdict.reason)
+        return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
     if verdict.ruling == "needs_approval":
         return changed_tests.decide_approval(task)
     if verdict.finding and changed_tests.may_answer(task):

@@ -17,7 +17,8 @@ from msgspec import Struct
 from bough.core.acceptance.findings import Finding
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
-from bough.core.acceptance.requirements import By, Requirement
+from bough.core.acceptance.requirements import By, Kind, Requirement
+from bough.core.acceptance.shown import Difference, Shown
 from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Decision, Means, Trouble
@@ -31,7 +32,8 @@ from bough.core.tree.task_state import State
 
 Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting", "quota"]
 ChangesBy = Literal["judge", "person", "earlier"]
-End = Literal["completed", "not_verified", "failed"]
+End = Literal["completed", "not_proven", "failed", "not_verified"]
+"""`not_proven`: finished, and nothing shows that the work made the difference. `not_verified` is its old name."""
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag=True, tag_field="event"):
@@ -153,11 +155,22 @@ class RunFinished(Event, frozen=True):
     end: End
     summary: str
 
+    def __post_init__(self) -> None:
+        if self.end == "not_verified":  # In old journals.
+            msgspec.structs.force_setattr(self, "end", "not_proven")
+
 
 class Judged(Event, frozen=True):
     """A person had the run's work verified again, by its own check or another."""
 
     verdict: Verdict
+
+
+class Accepted(Event, frozen=True):
+    """A person has accepted the work of a run that finished without proof."""
+
+    by: str = ""
+    why: str = ""
 
 
 class Applied(Event, frozen=True):
@@ -350,6 +363,32 @@ class MessageReceived(Event, frozen=True):
     """The `seq` of the message."""
     text: str
     by: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    """What it adds to what this task has to meet."""
+
+
+class MessageRead(Event, frozen=True):
+    """What a person's message asks for, in the goal's stream, and in the control stream for those who work elsewhere. A
+    message without a demand adds nothing."""
+
+    said: int
+    """The `seq` of the message."""
+    requirements: tuple[Requirement, ...] = ()
+    """What it adds to what the goal asks."""
+    replaces: dict[int, int] = {}
+    """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
+    owner: str = ""
+    """The step that does it; empty: everyone who hears it."""
+
+
+class RequirementRestored(Event, frozen=True):
+    """A person has undone the replacement of a requirement: it counts again. First in the control stream, then in the
+    goal's."""
+
+    number: int
+    by: str = ""
+    said: int = 0
+    """The `seq` of their request."""
 
 
 class ToolStarted(Event, frozen=True):
@@ -441,6 +480,8 @@ class Estimated(Event, frozen=True):
     reason: str = ""
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
     """What follows: one leaf, one level of steps, or phases with steps of their own."""
+    programs: tuple[str, ...] = ()
+    """Programs that the result has to behave like, as the gate reads the goal."""
 
 
 class RequirementsRead(Event, frozen=True):
@@ -448,6 +489,8 @@ class RequirementsRead(Event, frozen=True):
 
     requirements: tuple[Requirement, ...]
     by: By = "rule"
+    background: tuple[str, ...] = ()
+    """Passages of the goal that ask for nothing."""
 
 
 class PlanProposed(Event, frozen=True):
@@ -652,6 +695,8 @@ class Examined(Event, frozen=True):
     """What no probe can show."""
     left_out: tuple[str, ...] = ()
     """Probes that nothing demands: they do not run."""
+    kinds: dict[int, Kind] = {}
+    """Requirements that ask for nothing that a test could see, by number."""
 
 
 class ExaminationSkipped(Event, frozen=True):
@@ -671,6 +716,24 @@ class ProbesFinished(Event, frozen=True):
     tree: str
     results: tuple[Probed, ...]
     seconds: float = 0.0
+    before: tuple[Probed, ...] = ()
+    """Of a goal's probes: the results on the files as they were before the run, where they were not known yet."""
+
+
+class DifferenceSeen(Event, frozen=True):
+    """What the work changes, apart from what the check says: what shows that it made the difference."""
+
+    tree: str
+    seen: Difference
+    seconds: float = 0.0
+
+
+class EvidenceJudged(Event, frozen=True):
+    """What shows that the work made the difference, for each requirement of the goal."""
+
+    shown: tuple[Shown, ...] = ()
+    missing: tuple[int, ...] = ()
+    """Numbers of the requirements that nothing shows."""
 
 
 class ProbeContested(Event, frozen=True):
@@ -712,6 +775,12 @@ class ChildHeld(Event, frozen=True):
     files: tuple[str, ...]
 
 
+class MergeStarted(Event, frozen=True):
+    """A finished step's work is about to be merged onto the head and proven there."""
+
+    child: str
+
+
 class ChildMerged(Event, frozen=True):
     """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts
     or a failing check it does not land like that: a task below the step's has to make both work."""
@@ -742,7 +811,9 @@ class ChildSettled(Event, frozen=True):
     spend: Spend
     """Of the child and all below it."""
     result: str = ""
-    """Its own summary."""
+    """What its agents said, side by side."""
+    summary: str = ""
+    """What the agent said that did the work."""
     files: tuple[str, ...] = ()
     """What it changed."""
     dead_ends: tuple[str, ...] = ()
@@ -897,11 +968,17 @@ AnyEvent = (
     | ExaminationSkipped
     | ProbesStarted
     | ProbesFinished
+    | MessageRead
+    | RequirementRestored
+    | Accepted
+    | DifferenceSeen
+    | EvidenceJudged
     | ProbeContested
     | ProbeRuled
     | CheckpointMade
     | ChildStarted
     | ChildHeld
+    | MergeStarted
     | ChildMerged
     | ChildSettled
     | ChildrenReopened

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.acceptance import earned
+from bough.core.acceptance.examination import is_agents_work
+from bough.core.ids import GOAL
 from bough.core.tree.task import Task
+from bough.core.tree.task_result import render_summaries
 from bough.core.tree.task_state import State
 from bough.engine.task_workspace import Site
 from bough.ports import Batches
@@ -12,7 +16,8 @@ from bough.ports import Batches
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
     """Save the work in a checkpoint and set the final state."""
     workspace = await site.open(task)
-    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.acceptance.claim or why}")
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{render_summaries(task) or why}")
     changes = await site.ports.workspaces.changes(task.base, task.tree)
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
-    yield [checkpoint, e.StateChanged(to, why)]
+    judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
+    yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), e.StateChanged(to, why)]

@@ -104,7 +104,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
         for record in asked:
-            if isinstance(record.event, e.PersonSaid):
+            if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored):
                 ports.inbox.add(record)
         ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)

@@ -131,7 +131,7 @@ def next_move(run: Run, goal: Task) -> Move | None:
     if goal.state is State.COMPLETED:
         return Finish(e.RunFinished("completed", goal.why))
     if goal.state is State.BLOCKED:
-        return Finish(e.RunFinished("not_verified", goal.why))
+        return Finish(e.RunFinished("not_proven", goal.why))
     if goal.state is State.FAILED:
         return Finish(e.RunFinished("failed", goal.why))
     return Start()

@@ -13,7 +13,7 @@ from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Decision, Means, Rung, Trouble
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import Call
-from bough.core.planning.plan import Step, Tier
+from bough.core.planning.plan import Role, Step, Tier
 from bough.core.stuck.detector import Act, Signal, Watch
 from bough.core.tree.inherited import Subject
 
@@ -176,11 +176,21 @@ class TaskChildren(Struct, frozen=True):
     """The number of transitions so far."""
 
 
+class Summary(Struct, frozen=True):
+    """What an agent said when it was done."""
+
+    attempt: int
+    role: Role
+    text: str
+
+
 class TaskAcceptance(Struct, frozen=True):
     """What the agent claims, what the check says, and how often the work was sent back."""
 
     claim: str | None = None
     """The agent's summary, once it claims to be done."""
+    summaries: tuple[Summary, ...] = ()
+    """The summaries of all its agents, side by side: nobody's replaces another's."""
     verdict: Verdict | None = None
     best: Verdict | None = None
     """The failing verdict with the fewest failures: a repair that made things worse is rolled back to its tree."""
@@ -225,8 +235,14 @@ class TaskExamination(Struct, frozen=True):
     examined: e.Examined | e.ExaminationSkipped | None = None
     probes: tuple[Probe, ...] = ()
     """Its own probes, and those that completed steps have passed."""
+    times: int = 0
+    """How often it was examined."""
     probed: str = ""
     """The tree that the probes last ran on."""
+    before: dict[str, str] = {}
+    """The outcomes of probes on the files as they were before the run, by name."""
+    seen: e.DifferenceSeen | None = None
+    """What the work changes, as of the tree it was last looked at."""
     results: dict[str, Probed] = {}
     contested: dict[str, str] = {}
     """Why a probe is contested, by name."""
@@ -240,6 +256,8 @@ class TaskTalk(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     heard: int = 0
     """The `seq` of the last message from a person that has reached the task."""
+    read: int = 0
+    """Of the goal: the `seq` of the last message that was read for what it demands."""
     unheard: tuple[str, ...] = ()
     """Messages that the current agent has not been told yet."""
     question: str = ""
