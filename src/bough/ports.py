@@ -15,7 +15,8 @@ from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
+from bough.core.ladder.tactics import NO_TALLY, Tally
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
@@ -131,15 +132,6 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-class Spoken(Struct, frozen=True):
-    """Which protocol a model uses."""
-
-    protocol: AnswerProtocol = "tools"
-    why: str = ""
-    may_change: bool = False
-    """How well it calls tools is unknown: the ladder may switch the protocol."""
-
-
 class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
@@ -149,15 +141,27 @@ class Protocols(Protocol):
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
 
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        """What came of each tactic with the model so far."""
+        ...
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None: ...
+
 
 class ToolsOnly:
-    """Every model calls tools."""
+    """Every model calls tools, and nothing is remembered."""
 
     def of(self, model: str) -> Spoken:
         return Spoken()
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         """The protocol stays the same."""
+
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        return NO_TALLY
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None:
+        """Nothing is kept."""
 
 
 class Mount(Struct, frozen=True):

@@ -7,6 +7,7 @@ remembered in the person's own files, without the password: an address that come
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,9 +65,14 @@ def remember_store(root: Path) -> None:
         new.replace(file)
 
 
+def find_state_folder(env: Mapping[str, str]) -> Path:
+    """Where bough keeps what belongs to the person and not to a project."""
+    home, state = env.get("HOME") or "/nonexistent", Path(env.get("XDG_STATE_HOME") or "")
+    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough"
+
+
 def _get_file_path() -> Path:
-    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
-    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "stores"
+    return find_state_folder(os.environ) / "stores"
 
 
 def _read_remembered() -> dict[str, str]:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal import require_folder
-from bough.app.journal_location import find_address
+from bough.app.journal_location import find_address, find_state_folder
 
 MOST = 200
 
 
 def _get_list_path() -> Path:
-    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
-    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "projects"
+    return find_state_folder(os.environ) / "projects"
 
 
 def list_known_projects() -> list[Path]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
 from bough.adapters.models.admission import PacedModel
 from bough.adapters.models.first_contact import FirstContact
+from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
 from bough.adapters.sandboxes.approval import require_approval
@@ -33,6 +34,7 @@ from bough.app.run_messages import find_person
 from bough.app.servers import make_servers
 from bough.core import events as e
 from bough.core.errors import UsageError
+from bough.core.messages import Spoken
 from bough.core.settings.agent_settings import MODEL
 from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, Verifier, Workspaces, nothing_runs
 
@@ -57,13 +59,15 @@ async def open_ports(
     folder: str | None = None,
     executor: DbosExecutor | None = None,
     outside: Outside | None = None,
+    began: Mapping[str, Spoken] = NONE,
 ) -> AsyncIterator[Ports]:
-    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own."""
+    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own; `began`: the
+    protocols that the run used at its start."""
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)
     sandbox = fence_sandbox(_open_sandbox(session, env, inbox, watch), fence)
-    known = await _gather_knowledge(session, models, choices, endpoints)
+    known = await _gather_knowledge(session, models, choices, endpoints, began)
     agents = _open_agents(session, outside, watch) if outside and list_outside_agents(outside) else None
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
@@ -132,18 +136,22 @@ def _open_sandbox(session: Session, env: Mapping[str, str], inbox: Inbox, watch:
 
 
 async def _gather_knowledge(
-    session: Session, models: Mapping[str, str], choices: Choices, endpoints: Mapping[str, str]
+    session: Session,
+    models: Mapping[str, str],
+    choices: Choices,
+    endpoints: Mapping[str, str],
+    began: Mapping[str, Spoken],
 ) -> Knowledge:
     given = choices.given()
     return await gather_knowledge(
         [name for name in models.values() if name not in given],
-        home=session.home,
         base_url=choices.base_url or session.config.models.base_url,
         endpoints=endpoints,
         client=session.client,
         env=session.env,
         setting=choices.protocol or session.config.models.protocol,
         given=given,
+        began=began,
     )
 
 

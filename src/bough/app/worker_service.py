@@ -183,7 +183,13 @@ class Serving:
         run = fold_run(name, await session.store.read(name, RUN))
         outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
         async with session._ports(
-            run.models, Choices(), RunObserver(), run.endpoints, run.folder, outside=outside
+            run.models,
+            Choices(),
+            RunObserver(),
+            run.endpoints,
+            run.folder,
+            outside=outside,
+            began=run.protocols,
         ) as ports:
             # The run is the coordinator's. What this worker may do stands or falls with its own row among the workers.
             ports.fence.hold(partial(_check_member, self._member))

@@ -23,7 +23,7 @@ from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Decision, Means, Trouble
 from bough.core.merge.conflict_hunks import Merge
-from bough.core.messages import AnswerProtocol, Call, Stop, Usage
+from bough.core.messages import AnswerProtocol, Call, Spoken, Stop, Usage
 from bough.core.planning.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.stuck.signals import Signal
@@ -79,6 +79,8 @@ class RunStarted(Event, frozen=True):
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
     """What outside agents can reach, if the person set it for this run."""
+    protocols: dict[str, Spoken] = {}
+    """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
 
 
 class RunResumed(Event, frozen=True):
@@ -309,9 +311,13 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """How well its model calls tools is unknown: the ladder may switch to the other protocol."""
+    """Which protocol suits its model is unknown: the ladder may switch to the other one."""
     agent: str = ""
     """The outside agent that it is, as the person names it; empty: bough's own."""
+    why: str = ""
+    """Why it has this protocol, where that was found out."""
+    tactic: str = ""
+    """How a model that acts in text is asked: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
 
 
 class RoundStarted(Event, frozen=True):

@@ -165,6 +165,11 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
 
     @property
+    def score(self) -> int:
+        """How good the work is, by its tests. One that cannot be loaded at all fails once and passes none."""
+        return self.passed - self.failed
+
+    @property
     def finding(self) -> bool:
         """The check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
         return self.ruling == "needs_approval" or (
