@@ -158,6 +158,7 @@ class Session(Journal, frozen=True):
             self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
+                format=e.FORMAT,
                 plan=plan,
                 base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,

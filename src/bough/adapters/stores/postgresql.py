@@ -26,7 +26,7 @@ from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite import IDS, OBJECT, describe_stream, encode_event, explain_held
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
-from bough.core.events import FORMAT, AnyEvent, Record, decoder
+from bough.core.events import LAYOUT, AnyEvent, Record, decode_event
 from bough.ports import Claim
 
 T = TypeVar("T")
@@ -120,14 +120,14 @@ class PostgresStore:
             # then fails on a unique index of the catalogue.
             db.run("SELECT pg_advisory_xact_lock(hashtextextended('bough ' || current_schema, 0))")
             db.run(SCHEMA)
-            db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", FORMAT)
+            db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", LAYOUT)
         row = db.one("SELECT value FROM meta WHERE key = 'format'")
         if row is None:
             raise self._make_damage_error("it has no format number")
-        if row[0] > FORMAT:
+        if row[0] > LAYOUT:
             raise StoreError(
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
-                f"{FORMAT}); upgrade bough."
+                f"{LAYOUT}); upgrade bough."
             )
         # Not now(), which is when the transaction began: it may have waited for the lock above.
         now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
@@ -367,7 +367,7 @@ class PostgresStore:
         seq = 0
         try:
             for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
+                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
         except BrokenChain as error:
             raise self._make_damage_error(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
