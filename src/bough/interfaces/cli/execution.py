@@ -39,6 +39,10 @@ class Display(Protocol):
 
     def notice(self, text: str) -> None: ...
 
+    def waiting(self, text: str) -> None:
+        """What the whole run waits for; empty: for nothing any longer."""
+        ...
+
     def shown(self) -> AbstractContextManager[None]: ...
 
     def aside(self) -> AbstractContextManager[None]:
@@ -73,6 +77,10 @@ class JsonDisplay:
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
+
+    def waiting(self, text: str) -> None:
+        if text:
+            self.notice(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -175,7 +183,7 @@ def _make_watch(
     stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
 ) -> RunObserver:
     if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded)
+        return RunObserver(stop, display.progress, recorded, display.waiting)
     from bough.interfaces.cli.questions import Person
 
     person = Person(asked or Step("", ""), display, stop)
@@ -186,7 +194,7 @@ def _make_watch(
         recorded(record)
 
     approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, approve, person.ask, person.permit)
+    return RunObserver(stop, display.progress, seen, display.waiting, approve, person.ask, person.permit)
 
 
 def make_announcement(session: Session, record: e.Record) -> list[Line]:
