@@ -441,7 +441,14 @@ class Session(Journal, frozen=True):
             applied = run.application
             if applied is None or not applied.before:
                 raise UsageError(f"{name} is not applied: nothing to undo.")
-            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            try:
+                changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            except ApplyConflict as error:
+                raise UsageError(
+                    f"Nothing was undone, because you changed the same lines since {name} was applied: "
+                    f"{', '.join(error.paths)}. Set these changes aside (git stash, or copies elsewhere) and run "
+                    f"`bough undo {name}` again, or take the run's changes out by hand: `bough diff {name}` shows them."
+                ) from error
             undone = e.Undone(tuple(change.path for change in changes), find_person())
             await self.store.append(claim, [undone], run.version)
         return changes

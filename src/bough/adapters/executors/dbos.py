@@ -73,14 +73,15 @@ class Handed(msgspec.Struct, frozen=True):
 
 @contextmanager
 def _told(server: Server) -> Iterator[None]:
-    """DBOS's database is the store's: its errors read the same."""
+    """DBOS's database is the store's: its errors read the same. It lets those of its libraries through."""
+    from psycopg import Error
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except SQLAlchemyError as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise StoreError(f"{server.name} cannot be reached: {said}") from error
+    except (SQLAlchemyError, Error) as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split()).partition(" Is the server running")[0]
+        raise StoreError(f"{server.name} cannot be reached: {said}. Is the server running?") from error
 
 
 def make_queue_name(tags: Sequence[str]) -> str:

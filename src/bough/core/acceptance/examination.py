@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.budget.ledger import describe_spent, find_reached_limit
 from bough.core.conversation import context
 from bough.core.ids import GOAL
 from bough.core.tree import task_result
@@ -22,7 +22,7 @@ def decide_examination(task: Task) -> c.Command | None:
     if not is_examinable(task) and task.origin.merge is None:
         return None
     if list_open_contests(task) and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if list_open_contests(task):
         return c.Rule()
     if is_examinable(task) and task.examination.examined is None and not (task.id != GOAL and task.plan.steps):

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
+from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
 from bough.interfaces.cli.options import enable_gc, print_json_line
 from bough.interfaces.terminal.output import Line, make_output
@@ -142,6 +143,10 @@ async def carry_out(
             return await work(_make_watch(stop, display, recorded, asked, there))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except BoughError as error:
+        if name and not isinstance(error, ClaimLost) and "bough resume" not in str(error):
+            error.args = (f"{str(error).rstrip('.')}. Nothing is lost: `bough resume {name[0]}` continues the run.",)
+        raise
     finally:
         unwatch()
 

@@ -102,6 +102,7 @@ def build_summary(run: LiveRun) -> Json:
         "leaves": len(leaves),
         "done": sum(row.task.state in settled for row in leaves),
         "waiting": list_waiting(run),
+        "missing": run.missing,
         "next": [
             {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
         ],
