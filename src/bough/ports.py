@@ -673,6 +673,8 @@ class Ports(Struct, frozen=True):
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
     """Transient news of a task for observers: text as it streams in, a command's last line."""
+    waiting: Callable[[str], None] = lambda text: None
+    """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""

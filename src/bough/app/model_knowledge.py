@@ -14,7 +14,7 @@ from bough.adapters.models.capabilities import Capabilities, read_capabilities
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.protocols import NONE, KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, parse_model_name
-from bough.app.journal_location import find_state_folder
+from bough.adapters.state_folder import find_state_folder
 from bough.core.messages import Spoken
 from bough.core.settings.agent_settings import MODEL
 

@@ -106,6 +106,7 @@ async def open_ports(
             inbox=inbox,
             fence=fence,
             progress=watch.progress,
+            waiting=watch.waiting,
             recorded=_record_spans(watch, spans),
             approve=watch.approve,
             ask=watch.ask,

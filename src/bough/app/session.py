@@ -160,6 +160,7 @@ class Session(Journal, frozen=True):
             self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
+                format=e.FORMAT,
                 plan=plan,
                 base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,
@@ -460,7 +461,14 @@ class Session(Journal, frozen=True):
             applied = run.application
             if applied is None or not applied.before:
                 raise UsageError(f"{name} is not applied: nothing to undo.")
-            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            try:
+                changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            except ApplyConflict as error:
+                raise UsageError(
+                    f"Nothing was undone, because you changed the same lines since {name} was applied: "
+                    f"{', '.join(error.paths)}. Set these changes aside (git stash, or copies elsewhere) and run "
+                    f"`bough undo {name}` again, or take the run's changes out by hand: `bough diff {name}` shows them."
+                ) from error
             undone = e.Undone(tuple(change.path for change in changes), find_person())
             await self.store.append(claim, [undone], run.version)
         return changes

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
-from bough.core.budget.ledger import LAST_SHARE, Spend, find_reached_limit
+from bough.core.budget.ledger import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_breaker_open, is_due
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL, depth
@@ -83,7 +83,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         else find_reached_limit(spend, task.budget.limits, LAST_SHARE)
     )
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if _has_unheard_message(task) and not again:
         return c.Relay()
     # Not in the last round: there is nothing left to try, only to hand over.
@@ -164,7 +164,7 @@ def _climb(task: Task, decision: Decision) -> c.Command:
     """Take the chosen rung. If it needs a model, check the budget first."""
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit and decision.rung in ASKING:
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     return c.Climb(decision)
 
 
@@ -199,7 +199,7 @@ def _choose_tier(task: Task) -> Tier:
 def _decide_plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
     if limit := find_reached_limit(task.budget.spend, task.budget.limits):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if depth(task.id) == 0 and task.plan.estimate is None:
         return c.Estimate()
     if task.plan.proposed and not task.plan.wish:
@@ -215,7 +215,7 @@ def _gather(task: Task) -> c.Command:
         return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit:
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     bad = list_unsuccessful(task)
     said = "; ".join(map(_describe_end, bad))
     return _escalate(task, Trouble("children", f"its steps cannot continue: {said}"))

@@ -33,7 +33,7 @@ from bough.adapters.stores.hash_chain import (
 from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_stopped, worker_id
 from bough.adapters.stores.sqlite_file import PATIENCE, Database
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
-from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
+from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
 from bough.core.ids import RUN
 from bough.ports import Claim
 
@@ -90,7 +90,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
-        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
+        self._database = Database(path, schema=SCHEMA, format=LAYOUT, create=create)
         self._workers = path.parent / "workers"
         self._presence: Presence | None = None
 
@@ -126,6 +126,8 @@ class SqliteStore:
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
             raise ClaimHeld(explain_held(run, task, row[2]), row[2])
+        # What is written from now on, an older bough cannot read: it is to say so, not that the journal is damaged.
+        db.execute("UPDATE meta SET value = ? WHERE key = 'format' AND value < ?", (LAYOUT, LAYOUT))
         # A new row rather than an update, because the epoch is its key: whoever held it before finds its epoch gone.
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
@@ -266,7 +268,7 @@ class SqliteStore:
         records: list[Record] = []
         try:
             for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
+                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
         except BrokenChain as error:
             raise self._database.damaged(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from bough.core.errors import BoughError, DiskFull, Locked, NotFound, ReadOnly, StoreError
+from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -81,6 +81,8 @@ class Database:
         self._closed = False
         with self._translate_errors():
             self._writer = _Writer(self._open(create))
+            found = path.stat()
+            self._inode = (found.st_dev, found.st_ino)
 
     async def write(self, work: Work[T], patience: float = 0.0) -> T:
         """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes. With
@@ -108,10 +110,24 @@ class Database:
         with self._translate_errors():
             return await asyncio.to_thread(self._read, work)
 
+    def _require_file(self) -> None:
+        """What is written to a file that has been removed or replaced is lost when this process ends, and nothing that
+        SQLite does would ever say so."""
+        try:
+            there = self.path.stat()
+        except FileNotFoundError:
+            there = None
+        if there is None or (there.st_dev, there.st_ino) != self._inode:
+            raise ClaimLost(
+                f"The journal {self.path} was removed or replaced while it was in use: what this run did since then is "
+                "not in it. Put the file back, or start the work again."
+            )
+
     async def glance(self, work: Work[T]) -> T:
         """Read a row or two that are found by their key, without a thread, which takes ten times as long as they do.
         In WAL mode a reader waits for no writer; where it would have to wait after all, it does so in a thread."""
         self._require_open()
+        self._require_file()
         try:
             if self._glancing is None:
                 self._glancing = self._connect(busy=0.0)
