@@ -75,7 +75,9 @@ def test_data_that_only_tests_read() -> None:
     before, after = {"cases/sums.json": '{"expected": 1}\n'}, {"cases/sums.json": '{"expected": 2}\n'}
     assert put_back({**test, **before}, {**test, **after}).paths == ("cases/sums.json",)
     product = {"calc.py": "open('cases/sums.json')\n"}
-    assert not put_back({**test, **product, **before}, {**test, **product, **after}).changed
+    both = put_back({**test, **product, **before}, {**test, **product, **after})
+    assert both.paths == ("cases/sums.json",), "what both read is asked about"
+    assert not put_back({**product, **before}, {**product, **after}).changed
 
 
 def test_a_part_of_package_json() -> None:

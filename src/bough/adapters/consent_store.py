@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.core.errors import BoughError
 from bough.trust.files import Place
 
@@ -27,10 +28,8 @@ class Answers(Struct, omit_defaults=True):
 
 class Consents:
     def __init__(self, env: Mapping[str, str]) -> None:
-        home, state = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_STATE_HOME") or "")
-        # A path that is not absolute would be in the repository.
-        base = state if state.is_absolute() else home / ".local" / "state"
-        self.path = base / "bough" / "trusted.json"
+        self._env = env
+        self.path = find_state_folder(env) / "trusted.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())
@@ -42,7 +41,7 @@ class Consents:
             (answers.refused if allowed else answers.allowed).pop(name, None)
             (answers.allowed if allowed else answers.refused)[name] = value
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_folder(self._env)
             Place(self.path.parent, self.path.name).write(msgspec.json.format(msgspec.json.encode(known)), 0o600)
         except OSError as error:
             raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error

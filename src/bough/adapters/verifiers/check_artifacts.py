@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.workspaces import disk
 from bough.core.verdict.registry import RUNNERS
 from bough.ports import WorkFolder
+from bough.trust import handles
 from bough.trust.files import Place
 
 READ_MOST = 2_000_000
 LARGEST_REPORT = 64 * 1024 * 1024
+
+
+def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
+    """Make those of the files that exist look as if they had just been written."""
+    for path in paths:
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        with suppress(OSError), handles.open_folder(os.fsencode(workspace.root), folder) as place:
+            os.utime(name, dir_fd=place, follow_symlinks=False)
 
 
 def load_report(path: Path) -> bytes | None:
@@ -40,11 +50,16 @@ def read_altered(
     for path in changed:
         place = Place(workspace.root, path)
         # A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a
-        # pipe, which is not a file.
+        # pipe, which is not a file. Or unreadable.
         with suppress(OSError):
-            found[path] = (
-                place.target() if place.kind == "link" else place.read(LARGEST_REPORT).decode(errors="replace")
+            top = os.fsencode(workspace.root)
+            body = (
+                place.target().encode()
+                if place.kind == "link"
+                else disk.read_below(top, os.fsencode(path), LARGEST_REPORT)
             )
+            if body is not None:
+                found[path] = body.decode(errors="replace")
     return {path: texts[path] for path in changed}, found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_runner import BASELINE, CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -66,28 +66,26 @@ class Prober:
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
-    async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
-        await self._runner.sweep(run)
+    async def probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
+    ) -> tuple[Probed, ...]:
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
         framework = probe_forms.find_form(used, paths).framework
-        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
         results: list[Probed] = []
-        try:
-            await workspace.clear(task.tree)
+        async with self._runner.checkout(run, task, task.tree) as workspace:
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):
-                if probe.name in passed:
-                    results.append(Probed(probe.name, "passed"))
+                if probe.name in passed or (once and ran):
+                    results.append(Probed(probe.name, "passed" if probe.name in passed else "failed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                times = 1 if ran else 2
+                times = 1 if ran or once else 2
                 results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
+            if once:
+                return tuple(results)
             results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
-        finally:
-            await self._workspaces.discard(run.name, name)
         return tuple(results)
 
     async def _run_together(

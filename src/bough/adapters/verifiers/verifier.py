@@ -8,6 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from bough.adapters.verifiers.ask_original_tests import OriginalTests
+from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
@@ -20,7 +22,7 @@ from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
-from bough.core.verdict.check_run import CRASHED
+from bough.core.verdict.check_run import CRASHED, MixedRun
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 
@@ -36,7 +38,9 @@ class ProjectVerifier:
         self._environment = environment
         self._finder = CheckFinder(workspaces, texts, environment)
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
-        self._judge = Judge(workspaces, texts, self._runner)
+        self._originals = OriginalTests(workspaces, texts, self._runner)
+        canary = Canary(workspaces, texts, self._runner, self._originals)
+        self._judge = Judge(texts, self._runner, self._originals, canary)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -56,7 +60,7 @@ class ProjectVerifier:
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.describe_baseline(known, task.rules.accept_failing) if known is not None else ""
+        return rulings.describe_baseline(known, task.rules.accept_failing, check.runner) if known is not None else ""
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
         known = await self._runner.at_tree(run, task, check, task.base, progress)
@@ -70,6 +74,21 @@ class ProjectVerifier:
     ) -> tuple[Failure, ...]:
         return await self._judge.regressions(run, task, check, before, progress)
 
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+    ) -> MixedRun:
+        return await self._originals.run_tests(
+            run, task, check, product=product, tests=tests, only=only, falsify=falsify
+        )
+
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
         known = await self._runner.at_tree(run, task, check, task.base)
         return known.exit_status is not None and 0 < known.exit_status < CRASHED
@@ -78,9 +97,9 @@ class ProjectVerifier:
         return await self._prober.form(task, check)
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
     ) -> tuple[Probed, ...]:
-        return await self._prober.probe(run, task, check, chosen, progress)
+        return await self._prober.probe(run, task, check, chosen, progress, once)
 
     async def close(self) -> None:
         for begun in self._begun:

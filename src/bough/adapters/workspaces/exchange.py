@@ -165,9 +165,9 @@ class _Published:
         self._last = tree
         return tree
 
-    async def restore(self, tree: str, exact: bool = False) -> None:
+    async def restore(self, tree: str) -> None:
         await asyncio.to_thread(self._exchange.bring, tree)
-        await self._inner.restore(tree, exact)
+        await self._inner.restore(tree)
         self._last = tree
 
 
@@ -203,10 +203,18 @@ class SharedWorkspaces(GitWorkspaces):
         last.write_text(tree)
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> GitWorkspace:
-        await self._bring(tree, *(sides or {}).values())
-        workspace = await super().open(run, task, tree, folder, sides)
+        await self._bring(tree, *(sides or {}).values(), *([start] if start else []))
+        workspace = await super().open(run, task, tree, folder, sides, start=start, lender=lender)
         return cast(GitWorkspace, _Published(workspace, self.exchange, tree))
 
     async def changes(self, base: str, tree: str) -> list[FileChange]:

@@ -70,8 +70,9 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is a usable environment."""
-    known = (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
+    """Whether this folder is a usable environment. One that we may not look into is not: `os` says no there, where
+    `Path` raises."""
+    known = os.path.isfile(prefix / "pyvenv.cfg") or os.path.isdir(prefix / "conda-meta")  # noqa: PTH112, PTH113
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
 

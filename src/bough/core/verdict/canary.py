@@ -7,50 +7,58 @@ that passes because it was not would be called worthless. How that is done is th
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from bough.core.verdict.expectations import apply_changes
-from bough.core.verdict.registry import find_language
-from bough.core.verdict.test_files import split_words
+from bough.core.verdict.references import names_path
+from bough.core.verdict.registry import NEUTRAL, find_language
+from bough.core.verdict.test_files import expand_command, is_code, is_foreign, is_test_file
+
+MOST = 20
+"""Tests that are falsified."""
+NONSENSE = '\x01 ((( ]]] "\n'
+"""What no language accepts."""
 
 
-def falsify_expectations(
-    texts: Mapping[str, str], tests: Collection[str], script: str = ""
-) -> tuple[dict[str, str], set[str]]:
-    """Files with falsified expected values, and the names of the tests affected. `tests`: names as the runner has them.
-    `script`: a file that is itself the check."""
+def choose_claim(claims: Sequence[str], request: str) -> list[str]:
+    """Those that the request names first."""
+    words = {*re.findall(r"[\w-]+", request)}
+    named = [test for test in claims if {*re.findall(r"[\w-]+", test.rpartition("::")[2])} & words]
+    return [*named, *(test for test in claims if test not in {*named})][:MOST]
+
+
+def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tuple[dict[str, str], set[str]]:
+    """Files with falsified expected values, and the names of the tests affected. `tests`: names as the runner has
+    them."""
     wrong: dict[str, str] = {}
     done: set[str] = set()
-    for path, text in texts.items():
+    unnamed = {test for test in tests if find_language(test.partition("::")[0]) is NEUTRAL}
+    loose = {test for test in unnamed if not any(is_test_of(test, path) for path in texts)}
+    for path in texts:
         language = find_language(path)
-        names = {test: language.name_within_file(test, path) for test in tests if language.holds_test(test, path)}
-        if not names and path != script:
+        # Some runners name a test by its package or class, which is no file: then by what it is called there.
+        own = [test for test in tests if language.holds_test(test, path) or (test in loose and is_test_file(path))]
+        if not own:
             continue
-        changes, found = language.falsify(text, {*names.values()}, path == script)
+        names = {test: language.name_within_file(test, path) for test in own}
+        changes, found = language.falsify(texts[path], {*names.values()}, False)
         if changes:
-            wrong[path] = apply_changes(text, changes)
+            wrong[path] = apply_changes(texts[path], changes)
             done |= {test for test, name in names.items() if name in found}
-            done |= {script} if path == script else set()
     return wrong, done
+
+
+def falsify_files(texts: Mapping[str, str], command: str) -> dict[str, str]:
+    """Files that a check names, directly or in a recipe, with all their expected values falsified."""
+    called = expand_command(command, texts)
+    named = [path for path in texts if is_code(path) and not is_foreign(path) and names_path(called, path)]
+    tests = [path for path in named if is_test_file(path)] or named
+    found = {path: find_language(path).falsify(texts[path], set(), True)[0] for path in tests[:MOST]}
+    return {path: apply_changes(texts[path], changes) for path, changes in found.items() if changes}
 
 
 def is_test_of(test: str, path: str) -> bool:
     return find_language(path).holds_test(test, path)
-
-
-def find_script(command: str, texts: Mapping[str, str]) -> str:
-    """The file that is itself the check."""
-    words = sorted(split_words(command))
-    return next((path for path in words if path in texts and find_language(path).can_falsify), "")
-
-
-def explain_not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
-    """Why no expected value was falsified, as a phrase; empty: there was nothing to falsify."""
-    held = {find_language(path) for path in texts for test in tests if is_test_of(test, path)}
-    others = sorted(language.name for language in held if language.name and not language.can_falsify)
-    if others:
-        return f"expected values cannot be altered in {others[0]}"
-    return "no expected value found that could be altered" if tests else ""
 
 
 def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:

@@ -78,6 +78,16 @@ class CheckRun(Struct, frozen=True):
         )
 
 
+class MixedRun(Struct, frozen=True):
+    """Tests of one tree that ran on the product of another."""
+
+    report: Report
+    exit_status: int | None
+    falsified: tuple[str, ...] = ()
+    """Those whose expected values were wrong."""
+    output: str = ""
+
+
 def describe_result(finished: Finished) -> str:
     """The result of the check, in one sentence for people."""
     status, took = finished.exit_status, f"{finished.seconds:.1f} s"

@@ -24,6 +24,8 @@ Spans = list[tuple[int, int, str]]
 """Spans of a text, and their replacements."""
 ReadText = Callable[[str], str]
 
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
+_COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*"}
 _TEST_NAMES = (
     r"^tests?(?:[-_.]|$)|[-_.](?:tests?|e2e)(?:\.[^.]+)?$|(?<=[a-z0-9])(?:Tests?|TestCase)\.[^.]+$|^Tests?(?=[A-Z])"
 )
@@ -112,8 +114,26 @@ class Language:
     """Its files are run by their path: one that the check runs is test side."""
     parameters: ClassVar[bool] = False
     """Parameters of a test follow its name in brackets."""
-    can_falsify: ClassVar[bool] = False
-    """`falsify` knows how to make an expected value wrong."""
+    compares: ClassVar[str] = (
+        r"\w*(?:[Ee]quals?|EQUALS?|[Ss]ame|[Ii]dentical)\w*|\w*_(?:eq|EQ)\w*|assert\w*\.(?:is|eq)\w*"
+        r"|(?<=\.)(?:toBe|isEqualTo|[Bb]e|is|eq)(?=\()|(?<=to )(?:eql?|be)"
+    )
+    """What asserts that two things are equal, or one and what it is called on, as a pattern."""
+    asserts: ClassVar[str] = (
+        r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
+    )
+    """What asserts that a condition holds, as a pattern."""
+
+    # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def strip_comments(self, text: str) -> str:
+        """What runs of a source file, in a form that comments and layout do not change."""
+        if not self.name:
+            return text
+        kept = re.sub(rf"(?s)({_STRING})|{_COMMENTS[self.comment]}", lambda found: found[1] or " ", text)
+        if self.comment == "//":
+            return " ".join(kept.split())
+        return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
 
     # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -139,10 +159,6 @@ class Language:
         """Installed packages that a test loads."""
         return ()
 
-    def find_data_pattern(self, path: str, text: str) -> str:
-        """How code refers to a module that holds only data; empty: it is not one."""
-        return ""
-
     # ── the canary ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def holds_test(self, test: str, path: str) -> bool:
@@ -156,7 +172,9 @@ class Language:
     def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
         """Changes that make the expected values of these tests wrong, and the tests that have one. Only where the
         expectation is certain to be evaluated. `script`: the file is itself the check."""
-        return [], set()
+        from bough.core.verdict.expectations import falsify_lines
+
+        return falsify_lines(text, wanted, script, self)
 
     def asserts_nothing(self, text: str, names: set[str]) -> bool:
         """Nothing in these tests can fail except by accident."""

@@ -110,6 +110,8 @@ class Runner:
     """It reports by variables, even through any number of scripts."""
     refusal: ClassVar[str] = ""
     """The error of a version that is too old for what `instrument` adds, as a pattern."""
+    placeholder: ClassVar[str] = ""
+    """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
     stopped: ClassVar[str] = ""
     """A line that says it stopped before running all its tests, as a pattern."""
     closes: ClassVar[str] = ""
@@ -131,6 +133,9 @@ class Runner:
     `find_probe_suffix` says; empty: it runs none."""
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
+    probe_case: ClassVar[str] = ""
+    """How a test begins in a probe, as a pattern whose group is its name: each test can have a file of its own; empty:
+    files of one folder must not repeat what others have."""
     probe_folder: ClassVar[bool] = False
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""

@@ -16,8 +16,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.language import DATA, is_test_folder
+from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+from bough.core.verdict.references import ReadFiles, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
@@ -35,10 +36,6 @@ _SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) fo
 _PROGRAMS = frozenset(program for language in LANGUAGES for program in language.programs)
 _PACKAGES = frozenset(language.packages for language in LANGUAGES if language.packages)
 _MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
-_EXPECTING = (
-    r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?)(?:$|[\W_])"
-)
-"""Signs that something is compared with this data: in its path, or in its content."""
 
 
 def is_code(path: str) -> bool:
@@ -99,6 +96,16 @@ def is_configuration(path: str) -> bool:
     return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or _holds_commands(path)
 
 
+def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
+    """Whether any file is known to be a test, to hold one, or to be what the command runs."""
+    words = split_words(_strip_tested(command))
+    return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
+        find_language(path).find_inner_tests(texts[path], path in reported)
+        for path in texts
+        if type(find_language(path)).find_inner_tests is not Language.find_inner_tests
+    )
+
+
 class Restored(Struct, frozen=True):
     """What makes the test side of a tree that of the base again."""
 
@@ -118,12 +125,13 @@ def restore_test_side(
     after: Mapping[str, str],
     command: str,
     reported: Collection[str],
+    request: str = "",
 ) -> Restored:
     """`changes`: what differs. `before` and `after`: the texts of watched files. `reported`: files in which
-    the runner found tests at the base."""
+    the runner found tests at the base. `request`: a file that it names is meant to change, unless it is a test."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
-    called = _expand_command(command, before) if any(map(_is_script, changed)) else command
+    called = expand_command(command, before)
     loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
@@ -135,7 +143,9 @@ def restore_test_side(
             paths.append(path)
         elif (made := _restore_part(path, old, new, inside)) is not None:
             texts[path] = made
-    paths += _find_test_data([path for path in changed if path not in paths and path not in texts], before)
+    known = {*paths, *texts, *added}
+    others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
+    paths += _find_read(others, before, called, request) if others else []
     # New files that are only data take nothing away: a test may have waited for them.
     paths = [path for path in paths if path not in added or not _is_only_data(path)]
     return Restored(tuple(sorted(paths)), texts)
@@ -172,7 +182,12 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
         return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
     if added and (_shadows_runner(path) or path in split_words(command)):
         return True
-    return _is_script(path) and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", called) is not None
+    return _is_script(path) and names_path(_strip_tested(called), path)
+
+
+def _strip_tested(command: str) -> str:
+    """A command without what it only compares the output of: that is what it tests."""
+    return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
 def _shadows_runner(path: str) -> bool:
@@ -184,28 +199,16 @@ def _shadows_runner(path: str) -> bool:
     return in_path and parts[-1].partition(".")[0] in _PROGRAMS
 
 
-def _expand_command(command: str, before: Mapping[str, str]) -> str:
+def expand_command(command: str, before: Mapping[str, str]) -> str:
     """The command, and the recipes that it may run."""
     recipes = (path for path in before if "/" not in path and is_configuration(path))
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_test_data(paths: Collection[str], before: Mapping[str, str]) -> list[str]:
-    """Data, wherever it lies, that tests of the base name and no other code does."""
-    found: list[str] = []
-    for path in paths:
-        refers = find_language(path).find_data_pattern(path, before[path]) if path in before else ""
-        if is_foreign(path) or not (is_data(path) or refers):
-            continue
-        if not re.search(rf"(?i){_EXPECTING}", f"{path}\n{before.get(path)}"):
-            continue
-        name, folder = re.escape(last_segment(path)), re.escape(last_segment(parent_folder(path)))
-        inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
-        pattern = refers or rf"(?<![\w-]){name}(?![\w-]){inside}"
-        named = {is_test_file(other) for other, text in before.items() if other != path and re.search(pattern, text)}
-        if named == {True}:
-            found.append(path)
-    return found
+def _find_read(paths: Iterable[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
+    """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
+    reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
+    return [path for path in paths if reading.reads(path, is_code(path)) and not names_file(request, path)]
 
 
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────

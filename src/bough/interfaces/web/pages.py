@@ -7,6 +7,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from bough.app.plan_proposals import Proposal
 from bough.app.settings_consent import list_open_wishes
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import NewerRun, NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
 from bough.core.textual.cleaning import escape_text
@@ -65,7 +66,10 @@ def clean(value: Any) -> Any:
 
 async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limit: int) -> Json:
     names = await lives.names()
-    found = [await lives.run(name) for name in names[start : start + limit]]
+    found = []
+    for name in names[start : start + limit]:
+        with suppress(NewerRun):  # its own page says so
+            found.append(await lives.run(name))
     return {
         "project": project,
         "root": shorten_home(root),
@@ -110,6 +114,7 @@ def build_summary(run: LiveRun) -> Json:
         "leaves": len(leaves),
         "done": sum(row.task.state in settled for row in leaves),
         "waiting": list_waiting(run),
+        "missing": run.missing,
         "next": [
             {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
         ],

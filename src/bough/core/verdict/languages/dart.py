@@ -10,6 +10,7 @@ class Dart(Language):
     suffixes = ("dart",)
     test_names = r"_test\.dart$"
     comment = "//"
+    compares = rf"expect|{Language.compares}"
 
 
 LANGUAGE = Dart()

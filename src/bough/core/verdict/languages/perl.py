@@ -36,6 +36,7 @@ class Perl(Language):
     name = "perl"
     suffixes = ("t", "pl")
     test_names = r"\.t$"
+    compares = rf"is|is_deeply|{Language.compares}"
     runners = (Prove(),)
     programs = frozenset({"prove"})
 

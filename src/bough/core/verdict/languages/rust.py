@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, make_case
-from bough.core.verdict.expectations import VALUE, falsify_lines
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.language import Installation, Language, Missing, ReadText
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
@@ -178,7 +177,6 @@ class Rust(Language):
     programs = frozenset({"cargo"})
     test_run_signs = r"cfg!?\(.*\btest\b"
     moved = r"error\[E\d+\]"
-    can_falsify = True
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
@@ -188,9 +186,6 @@ class Rust(Language):
         """A test may be named by the crate that it is in."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
-
-    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-        return falsify_lines(text, wanted, rf"^\s*assert_eq!\(.+,\s*{VALUE}\);\s*$", r"()\bfn\s+(\w+)\s*\(")
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         pattern = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"

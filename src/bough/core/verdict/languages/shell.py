@@ -37,6 +37,7 @@ class Shell(Language):
     test_names = r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$"
     rank = 99
     scripts = True
+    asserts = rf"\[\[?|test|{Language.asserts}"
     runners = (Tap(),)
     programs = frozenset({"bats", "sh", "bash", "env"})
 

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-from bough.core.verdict.expectations import VALUE, falsify_lines
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.language import Installation, Language, Missing, ReadText
 from bough.core.verdict.languages.javascript.jest import Jest
 from bough.core.verdict.languages.javascript.mocha import Mocha
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
@@ -18,11 +17,6 @@ from bough.core.verdict.languages.javascript.vitest import Vitest
 from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 
-_ASSERTS = (
-    rf"^\s*(?:assert(?:\.\w+)?\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\(.+,\s*{VALUE}\)|"
-    rf"(?:await\s+)?expect\(.+\)\.(?:toBe|toEqual|toStrictEqual)\({VALUE}\))\s*;?\s*$"
-)
-_TEST = r"\b(?:test|it)(?:\.\w+)?\s*\(\s*(['\"`])(.+?)\1"
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
 """The packages that a file loads, without paths inside them."""
 _NOT_FOUND = r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
@@ -46,13 +40,9 @@ class JavaScriptLanguage(Language):
     packages = "node_modules"
     test_run_signs = r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
-    can_falsify = True
 
     def list_loaded_packages(self, text: str) -> Collection[str]:
         return re.findall(_LOADS, text)
-
-    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-        return falsify_lines(text, wanted, _ASSERTS, _TEST)
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         named = {path: text for path, text in manifests.items() if last_segment(path) == "package.json"}

@@ -13,7 +13,7 @@ from bough.core.verdict.languages.python.expectations import falsify_python, has
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
 from bough.core.verdict.languages.python.unittest import Unittest
-from bough.core.verdict.paths import find_suffix, last_segment
+from bough.core.verdict.paths import find_suffix
 
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -76,7 +76,11 @@ class Python(Language):
     test_run_signs = "pytest unittest PYTEST_"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
-    can_falsify = True
+
+    def strip_comments(self, text: str) -> str:
+        from bough.core.verdict.languages.python.bare_code import dump_code
+
+        return dump_code(text)
 
     def has_only_tests(self, text: str) -> bool:
         names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
@@ -97,12 +101,6 @@ class Python(Language):
         first = stem if len(parts) == 1 else parts[1] if parts[0] in ("src", "lib") and len(parts) > 2 else parts[0]
         own = suffix == "py" and first in sys.stdlib_module_names
         return own or not _RUNNER_MODULES.isdisjoint({*parts[:-1], stem})
-
-    def find_data_pattern(self, path: str, text: str) -> str:
-        if not path.endswith(".py") or re.search(r"(?m)^\s*(?:def|class|async)\b", text):
-            return ""
-        word = re.escape(last_segment(path).removesuffix(".py"))
-        return rf"(?m)^\s*(?:from\s+(?:[\w.]*\.)?{word}\s+import|(?:from|import)\b.*\b{word}\b)"
 
     def name_within_file(self, test: str, path: str) -> str:
         """`Adding.test_add`: two tests of one name in different classes are two tests."""

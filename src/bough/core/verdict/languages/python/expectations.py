@@ -67,7 +67,8 @@ def _find_docstring(node: _Function) -> ast.Constant | None:
 def _find_doctests(place: _Places, doc: ast.Constant) -> Spans:
     start, end = place.span(doc)
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
-    return [(start + line.end(1), start + line.end(1), f"~{NUMBER}") for line in lines]
+    asked = (line for line in lines if not re.search(r"#\s*doctest:.*\+SKIP", line[0]))
+    return [(start + line.end(1), start + line.end(1), f"~{NUMBER}") for line in asked]
 
 
 class _Places:
