@@ -15,7 +15,7 @@ from bough.core.messages import Answer
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import find_missing_network
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, git
+from tests.harness import allow_settings, carry_out, git
 
 PYPROJECT = """\
 [project]
@@ -142,6 +142,7 @@ def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
 
 def test_a_set_up_that_fails_halts_the_run(library: Path) -> None:
     (library / "bough.toml").write_text('[workspace]\nsetup = "echo no network; exit 3"\n')
+    allow_settings(library)
     outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="true")
     assert outcome.exit_status == 2 and "no network" in journal.of(e.RunHalted)[0].message
 

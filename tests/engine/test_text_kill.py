@@ -11,7 +11,7 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
-from tests.harness import FIXED, begin, journal_of, make_project, resume
+from tests.harness import FIXED, allow_settings, begin, journal_of, make_project, resume
 
 GOAL = "Make add in calc.py add, so that test_calc.py passes."
 POINTS = range(16, 200, 23)
@@ -27,6 +27,7 @@ def answer(prompt: Prompt) -> Answer:
 def project_in(folder: Path) -> Path:
     project = make_project(folder)
     (project / "bough.toml").write_text('[models]\nprotocol = "text"\n')
+    allow_settings(project)
     return project
 
 

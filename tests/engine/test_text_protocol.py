@@ -11,7 +11,7 @@ from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.task_state import State
 from tests.engine.telling import Told, told
-from tests.harness import CHECK, FIXED, make_project
+from tests.harness import CHECK, FIXED, allow_settings, make_project
 from tests.wire import Status
 
 GOOD = Answer(text=f"Here it is:\n\n```python\n{FIXED}```\n", usage=Usage(900, 60))
@@ -176,9 +176,11 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
 
 def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[models]\nwindow = 16000\n")
+    allow_settings(tmp_path / "p")
     _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert "tools" in asked[0] and "return a - b" in asked[0]["messages"][1]["content"]
     (tmp_path / "p" / "bough.toml").write_text("[models]\nwindow = 200000\n")
+    allow_settings(tmp_path / "p")
     (tmp_path / "p" / ".bough" / "models.json").unlink()
     _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert "return a - b" not in asked[0]["messages"][1]["content"]

@@ -1,5 +1,6 @@
 """What a person has allowed the settings of a repository to ask for, by folder. Kept with the person's own state and
-not in the repository, which could otherwise allow it for them."""
+not in the repository, which could otherwise allow it for them. (Earlier versions kept `consents.json`: fewer settings
+waited for an answer then, so those are asked about once more.)"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class Answers(Struct, omit_defaults=True):
 class Consents:
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
-        self.path = find_state_folder(env) / "consents.json"
+        self.path = find_state_folder(env) / "trusted.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())

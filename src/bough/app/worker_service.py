@@ -187,11 +187,12 @@ class Serving:
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
         outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        endpoints = session._endpoints(run.models, Choices(), run.endpoints)
         async with session._ports(
             run.models,
             Choices(),
             RunObserver(),
-            run.endpoints,
+            endpoints,
             run.folder,
             outside=outside,
             began=run.protocols,

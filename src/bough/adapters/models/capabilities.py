@@ -6,6 +6,7 @@ then nothing is known.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -107,10 +108,13 @@ async def _request_json(client: Client, at: Endpoint, method: str, url: str, bod
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        async with client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
+        async with (
+            asyncio.timeout(2 * TIMEOUT),  # a server that sends a byte now and then would be waited for for ever
+            client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply,
+        ):
             content = await read_everything(reply.pieces)
             found = msgspec.json.decode(content) if reply.status == 200 else {}
-    except (LinkError, *UNREADABLE) as error:
+    except (LinkError, TimeoutError, *UNREADABLE) as error:
         if isinstance(error, Unreachable) and is_unreachable(error):
             raise
         return {}

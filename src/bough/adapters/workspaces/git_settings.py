@@ -12,8 +12,9 @@ import re
 import stat
 from contextlib import suppress
 
-from bough.adapters.workspaces import disk, handles
-from bough.adapters.workspaces.handles import open_folder
+from bough.adapters.workspaces import disk
+from bough.trust import handles
+from bough.trust.handles import open_folder
 
 MOST = 1 << 18
 LAST = "[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"

@@ -89,14 +89,15 @@ def _check_python() -> Diagnosis:
 
 def _check_git() -> Diagnosis:
     from bough.app.diagnosis import Diagnosis
+    from bough.trust.programs import run_program
 
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
+        said = run_program(["git", "--version"], project=None, timeout=10)
     except FileNotFoundError:
         return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
     except (OSError, subprocess.SubprocessError) as error:
         return Diagnosis("git", False, f"git does not run: {error}")
-    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).strip())
+    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
 
 
 def _check_ripgrep() -> Diagnosis:
