@@ -237,7 +237,8 @@ OPENERS = {
         adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
         adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
         adapters/workspaces/home adapters/workspaces/merge
-        adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/person_repository
+        adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/ownership
+        adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/spares app/diagnosis app/journal app/known_projects app/optimise app/session
         app/worker_service engine/task_workspace adapters/verifiers/baselines
@@ -265,7 +266,7 @@ OPENERS = {
         adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
-        adapters/agents/acp adapters/consent_store adapters/models/providers adapters/models/recording api
+        adapters/agents/acp adapters/state_folder adapters/consent_store adapters/models/providers adapters/models/recording api
         app/journal_location interfaces/cli/approve interfaces/cli/config interfaces/cli/entry interfaces/cli/export
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
     """,
