@@ -266,8 +266,9 @@ OPENERS = {
         adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
-        adapters/agents/acp adapters/state_folder adapters/consent_store adapters/models/providers adapters/models/recording api
-        app/journal_location interfaces/cli/approve interfaces/cli/config interfaces/cli/entry interfaces/cli/export
+        adapters/agents/acp adapters/state_folder adapters/consent_store adapters/models/providers
+        adapters/models/recording api app/journal_location interfaces/cli/approve interfaces/cli/config
+        interfaces/cli/entry interfaces/cli/export
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
     """,
     "bough's own package, and projects that it has just made": """

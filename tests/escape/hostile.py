@@ -65,7 +65,7 @@ class Place:
         self.write(self.project / "test_calc.py", TEST)
         self.git("init", "-q", "-b", "main", "--template=")
         self.commit()
-        os.environ.update(HOME=str(self.home), OPENAI_API_KEY=KEY, PATH=SYSTEM)
+        os.environ.update(HOME=str(self.home), OPENAI_API_KEY=KEY, PATH=SYSTEM, BOUGH_ACCEPTANCE_EXAMINE="never")
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
             os.environ.pop(name, None)
         os.chdir(self.project)
@@ -146,7 +146,8 @@ def finished(said: str, *fine: str) -> list[str]:
     """Whether the run came to an end of its own, or was refused in a sentence."""
     return (
         []
-        if said in ("completed", "budget", "not_verified", "environment", *fine) or said.startswith("refused: ")
+        if said in ("completed", "budget", "not_verified", "not_proven", "environment", *fine)
+        or said.startswith("refused: ")
         else [f"ended: {said}"]
     )
 
@@ -623,6 +624,7 @@ def applies(place: Place, text: str, name: str, mine: str = "") -> list[str]:
     """Whether a repository's setting applies although nobody was asked."""
     from bough.config import load_config
 
+    os.environ.pop("BOUGH_ACCEPTANCE_EXAMINE", None)
     if mine:
         place.settings(mine)
     place.write("bough.toml", text)

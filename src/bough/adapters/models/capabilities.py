@@ -39,7 +39,10 @@ class Capabilities(Struct, frozen=True):
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     try:
-        return await _read_capabilities(client, at, ollama)
+        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would be waited for for ever
+            return await _read_capabilities(client, at, ollama)
+    except TimeoutError:
+        return Capabilities()
     except Unreachable as error:
         return Capabilities(unreachable=str(explain_link_error(at, error, TIMEOUT)))
 
@@ -108,13 +111,10 @@ async def _request_json(client: Client, at: Endpoint, method: str, url: str, bod
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        async with (
-            asyncio.timeout(2 * TIMEOUT),  # a server that sends a byte now and then would be waited for for ever
-            client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply,
-        ):
+        async with client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
             content = await read_everything(reply.pieces)
             found = msgspec.json.decode(content) if reply.status == 200 else {}
-    except (LinkError, TimeoutError, *UNREADABLE) as error:
+    except (LinkError, *UNREADABLE) as error:
         if isinstance(error, Unreachable) and is_unreachable(error):
             raise
         return {}
