@@ -167,7 +167,9 @@ def test_attempts_come_to_an_end(tmp_path: Path) -> None:
 def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> None:
     broken = Answer(text="```python\ndef add(a, b:\n```", usage=Usage(900, 60))
     test = make_project(tmp_path / "p") / "test_calc.py"
-    test.write_text(f"{test.read_text()}\n\nclass More(unittest.TestCase):\n    def test_zero(self):\n        add(0, 0)\n")
+    test.write_text(
+        f"{test.read_text()}\n\nclass More(unittest.TestCase):\n    def test_zero(self):\n        add(0, 0)\n"
+    )
     run, _ = in_text([WRONG, broken], tmp_path, protocol="text", tokens=2_500)
     assert run.outcome.status != "completed"
     first, *others = (event.verdict for event in run.journal.of(e.CheckFinished))
