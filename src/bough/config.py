@@ -60,7 +60,7 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
-    """The context window in tokens, for models whose window bough does not know."""
+    """The context window in tokens, where bough does not know it, or should use less."""
     protocol: Literal["auto", "tools", "text"] = "auto"
     """How models act: by native tool calls, by blocks in their text, or whichever the evidence favours."""
     images: Literal["auto", "on", "off"] = "auto"

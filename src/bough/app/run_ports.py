@@ -61,8 +61,7 @@ async def open_ports(
     outside: Outside | None = None,
     began: Mapping[str, Spoken] = NONE,
 ) -> AsyncIterator[Ports]:
-    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own; `began`: the
-    protocols that the run used at its start."""
+    """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)

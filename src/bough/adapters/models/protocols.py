@@ -29,7 +29,7 @@ Setting = Literal["auto", "tools", "text"]
 NONE: Mapping[str, Spoken] = MappingProxyType({})
 
 
-class Lesson(Struct, frozen=True, omit_defaults=True):
+class ModelLesson(Struct, frozen=True, omit_defaults=True):
     """What was learned about a model."""
 
     server: str = ""
@@ -86,7 +86,7 @@ class KnownProtocols:
         return self._recall(model).tactics
 
     def tally(self, model: str, tactic: str, more: Tally) -> None:
-        def add(lesson: Lesson) -> Lesson:
+        def add(lesson: ModelLesson) -> ModelLesson:
             before = lesson.tactics.get(tactic, Tally())
             both = Tally(before.won + more.won, before.tokens + more.tokens)
             return replace(lesson, tactics=lesson.tactics | {tactic: both})
@@ -102,21 +102,21 @@ class KnownProtocols:
     def _get_key(self, model: str) -> str:
         return f"{model} at {self._places.get(model, 'its provider')}"
 
-    def _recall(self, model: str) -> Lesson:
+    def _recall(self, model: str) -> ModelLesson:
         about = self._said.get(model, Capabilities()).about
-        lesson = self._learned.get(self._get_key(model), Lesson(about))
-        return lesson if lesson.server == about else Lesson(about)
+        lesson = self._learned.get(self._get_key(model), ModelLesson(about))
+        return lesson if lesson.server == about else ModelLesson(about)
 
-    def _keep(self, model: str, change: Callable[[Lesson], Lesson]) -> None:
+    def _keep(self, model: str, change: Callable[[ModelLesson], ModelLesson]) -> None:
         key, about = self._get_key(model), self._said.get(model, Capabilities()).about
 
-        def put(lessons: dict[str, Lesson]) -> dict[str, Lesson]:
-            before = lessons.get(key, Lesson(about))
-            return lessons | {key: change(before if before.server == about else Lesson(about))}
+        def put(lessons: dict[str, ModelLesson]) -> dict[str, ModelLesson]:
+            before = lessons.get(key, ModelLesson(about))
+            return lessons | {key: change(before if before.server == about else ModelLesson(about))}
 
         self._update(put)
 
-    def _update(self, change: Callable[[dict[str, Lesson]], dict[str, Lesson]]) -> None:
+    def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
         """Written whole and moved into place, one run after another. Where it cannot be kept, this run remembers it."""
         self._learned = change(self._learned)
         with suppress(OSError):
@@ -129,8 +129,8 @@ class KnownProtocols:
             self._learned = kept
 
 
-def _load_lessons(file: Path) -> dict[str, Lesson]:
+def _load_lessons(file: Path) -> dict[str, ModelLesson]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Lesson])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelLesson])
     except (OSError, *UNREADABLE):  # Nothing learned yet, or an unreadable file: it is learned again.
         return {}
