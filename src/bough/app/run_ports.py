@@ -102,6 +102,7 @@ async def open_ports(
             inbox=inbox,
             fence=fence,
             progress=watch.progress,
+            doing=watch.doing,
             waiting=watch.waiting,
             recorded=_record_spans(watch, spans),
             approve=watch.approve,
