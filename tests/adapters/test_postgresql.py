@@ -76,6 +76,7 @@ def test_what_was_committed_without_word_of_it_is_not_done_again(
 
 def test_an_address_is_shown_without_its_password() -> None:
     assert strip_password("postgresql://me:pw@db:5/x?schema=a&password=b") == "postgresql://me@db:5/x?schema=a"
+    assert strip_password("postgresql:///x?host=/run&password=b") == "postgresql:///x?host=/run"
     with pytest.raises(UsageError, match="not a schema name"):
         Server("postgresql://db/x?schema=a-b")
 
