@@ -151,6 +151,7 @@ class Session(Journal, frozen=True):
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
+        watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self, choices)
         async with (
             _run_beside(self.workspaces.take()) as taking,

@@ -214,7 +214,9 @@ async def list_workers(store: Store) -> list[Worker]:
 
 async def list_waiting(store: Store) -> list[tuple[str, str]]:
     """Runs that wait for something, and for what."""
-    query = "SELECT run, waiting FROM runs WHERE waiting <> '' ORDER BY number"
+    query = (
+        "SELECT run, to_jsonb(runs) ->> 'waiting' FROM runs WHERE to_jsonb(runs) ->> 'waiting' <> '' ORDER BY number"
+    )
     return await _require_shared_store(store).transact(lambda db: db.all(query))
 
 
