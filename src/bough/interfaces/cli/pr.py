@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bough.core.acceptance.evidence_table import Evidence
+from bough.core.errors import UsageError
 from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 
@@ -34,7 +35,6 @@ def command(run: str | None, folder: Path, branch: str | None, steps: bool, part
 
 async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
-    from bough.core.errors import UsageError
     from bough.interfaces.terminal.event_lines import STATUS_WORDS
     from bough.interfaces.terminal.evidence import render_totals
     from bough.interfaces.terminal.formatting import first_sentence
