@@ -1,4 +1,4 @@
-"""The events of `v1-earned.sql`: a goal that has to show its difference, a message, a person who accepts."""
+"""The events of `v2-earned.sql`: a goal that has to show its difference, a message, a person who accepts."""
 
 from __future__ import annotations
 

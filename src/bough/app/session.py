@@ -57,6 +57,7 @@ from bough.core.journal.rewind import plan_rewind
 from bough.core.journal.run_fold import Run
 from bough.core.journal.settled_steps import list_settled_steps
 from bough.core.journal.task_fold import list_points
+from bough.core.messages import Spoken
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
 from bough.core.tree.inherited import Inherited
@@ -159,6 +160,7 @@ class Session(Journal, frozen=True):
             self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
+                format=e.FORMAT,
                 plan=plan,
                 base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,
@@ -178,6 +180,7 @@ class Session(Journal, frozen=True):
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
+                protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
             )
             name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
         return await self.outcome(name)
@@ -285,7 +288,8 @@ class Session(Journal, frozen=True):
         watch = watch.or_later(choices.ask_later or run.ask_later)
         outside = (agents, agent_env, reach, run.plan.goal)
         executor = await start_dispatch(self, choices)
-        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside) as ports:
+        began = run.protocols
+        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             accepts = True if choices.accept_failing else None
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
@@ -372,10 +376,11 @@ class Session(Journal, frozen=True):
         folder: str | None = None,
         executor: DbosExecutor | None = None,
         outside: Outside | None = None,
+        began: Mapping[str, Spoken] = MappingProxyType({}),
     ) -> AbstractAsyncContextManager[Ports]:
         from bough.app.run_ports import open_ports
 
-        return open_ports(self, models, choices, watch, endpoints, folder, executor, outside)
+        return open_ports(self, models, choices, watch, endpoints, folder, executor, outside, began)
 
     async def _start_under_free_name(self, start: Callable[[str], Awaitable[Run | None]]) -> str:
         """Start a run under an unused name and drive it; return the name."""
@@ -456,7 +461,14 @@ class Session(Journal, frozen=True):
             applied = run.application
             if applied is None or not applied.before:
                 raise UsageError(f"{name} is not applied: nothing to undo.")
-            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            try:
+                changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            except ApplyConflict as error:
+                raise UsageError(
+                    f"Nothing was undone, because you changed the same lines since {name} was applied: "
+                    f"{', '.join(error.paths)}. Set these changes aside (git stash, or copies elsewhere) and run "
+                    f"`bough undo {name}` again, or take the run's changes out by hand: `bough diff {name}` shows them."
+                ) from error
             undone = e.Undone(tuple(change.path for change in changes), find_person())
             await self.store.append(claim, [undone], run.version)
         return changes

@@ -1,8 +1,8 @@
 """Everything that can have happened. The journal is a sequence of these, and the only truth.
 
-An event is frozen, refuses unknown fields and carries no behaviour. Names are in the past tense; an intent
-(`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was
-running can be told from what was done.
+An event is frozen and carries no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names
+are in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
+that after a crash what was running can be told from what was done.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from bough.core.acceptance.requirements import By, Kind, Requirement
 from bough.core.acceptance.shown import Difference, Shown
 from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
+from bough.core.errors import NewerRun
 from bough.core.ladder.escalation import Decision, Means, Trouble
 from bough.core.merge.conflict_hunks import Merge
-from bough.core.messages import AnswerProtocol, Call, Stop, Usage
+from bough.core.messages import AnswerProtocol, Call, Spoken, Stop, Usage
 from bough.core.planning.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.stuck.signals import Signal
@@ -79,6 +80,10 @@ class RunStarted(Event, frozen=True):
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
     """What outside agents can reach, if the person set it for this run."""
+    protocols: dict[str, Spoken] = {}
+    """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
+    format: int = 1
+    """Of the run's events: `FORMAT` of the bough that started it."""
 
 
 class RunResumed(Event, frozen=True):
@@ -309,9 +314,13 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """How well its model calls tools is unknown: the ladder may switch to the other protocol."""
+    """Which protocol suits its model is unknown: the ladder may switch to the other one."""
     agent: str = ""
     """The outside agent that it is, as the person names it; empty: bough's own."""
+    why: str = ""
+    """Why it has this protocol, where that was found out."""
+    tactic: str = ""
+    """How a model that acts in text is asked: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
 
 
 class RoundStarted(Event, frozen=True):
@@ -1004,9 +1013,12 @@ class Record(Struct, frozen=True):
     event: AnyEvent
 
 
-FORMAT = 1
-"""Version of the journal's format. A change under which old journals do not decode needs an upcaster and a golden
-journal, never a branch in the fold."""
+FORMAT = 2
+"""Of the events of a run, written into its `RunStarted`. It moves with an event, or with a field's meaning, that an
+older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal, never a
+branch in the fold."""
+LAYOUT = 2
+"""Of the store's tables. 1: the first version, which also refuses every event and field that came since."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -1019,4 +1031,28 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
     10 ms to build, more than the rest of most commands."""
     if kind not in _KINDS:
         raise msgspec.ValidationError(f"unknown event `{kind}`")
-    return msgspec.json.Decoder(_KINDS[kind]).decode
+    strict = msgspec.json.Decoder(_KINDS[kind]).decode
+
+    def decode(body: bytes) -> AnyEvent:
+        try:
+            return strict(body)
+        except msgspec.ValidationError:
+            from bough.core.journal.newer_fields import drop_unknown
+
+            return msgspec.convert(drop_unknown(msgspec.json.decode(body), _KINDS[kind]), _KINDS[kind])
+
+    return decode
+
+
+def decode_event(run: str, kind: str, body: bytes) -> AnyEvent:
+    """An event of a run, as it is stored. `NewerRun` when a newer bough wrote what this one cannot skip."""
+    if kind not in _KINDS:
+        raise NewerRun(
+            f"{run} was written by a newer bough, with events (`{kind}`) that this one cannot read: upgrade."
+        )
+    event = decoder(kind)(body)
+    if isinstance(event, RunStarted) and event.format > FORMAT:
+        raise NewerRun(
+            f"{run} was written by a newer bough (format {event.format}, this one reads up to {FORMAT}): upgrade."
+        )
+    return event

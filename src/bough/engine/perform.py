@@ -173,9 +173,9 @@ async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
         # Durable before the call runs: a call that was started and has no result was interrupted.
         yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
-        each = await asyncio.gather(
-            *(_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls)
-        )
+        acts = [_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls]
+        # One alone needs no task of its own, which the loop would start, wake and end.
+        each = await asyncio.gather(*acts) if len(acts) > 1 else [await acts[0]]
         events = list(chain.from_iterable(each))
         if any(_is_writing(call, specs) for call in calls):
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))

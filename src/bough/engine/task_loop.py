@@ -44,13 +44,13 @@ class Book:
         async with self._lock:
             if not (events := make(self.task)):
                 return
-            # An append that was cancelled half-way may be durable: without waiting for it, the next one would name a
-            # wrong version.
-            writing = asyncio.ensure_future(self._ports.store.append(self._claim, events, expected=self.task.version))
+            store, claim = self._ports.store, self._claim
             try:
-                self._take(await asyncio.shield(writing))
+                self._take(await store.append(claim, events, expected=self.task.version))
             except asyncio.CancelledError:
-                self._take(await writing)  # A write that has started becomes durable, and is known here.
+                # A write that has started becomes durable: unknown here, the next one would name a wrong version.
+                written = await store.read(claim.run, claim.task)
+                self._take([record for record in written if record.version > self.task.version])
                 raise
 
     async def hear(self, look: bool = False) -> bool:

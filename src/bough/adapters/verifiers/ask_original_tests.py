@@ -94,13 +94,14 @@ class OriginalTests:
         return MixedRun(ran.report, ran.finished.exit_status, tuple(sorted(falsified)), ran.text)
 
     async def list_disagreements(
-        self, run: Run, task: Task, check: Check, question: Question
+        self, run: Run, task: Task, check: Check, question: Question, now: Report
     ) -> tuple[Disagreement, ...]:
-        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
-        found = await self._ask_original_tests(run, task, check, question)
+        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
+        `now`: what the check says with the work's own tests."""
+        found = await self._ask_original_tests(run, task, check, question, now)
         if task.base != question.base and (own := await self.make_question(run, task, check, task.base)) is not None:
             older = {case.id for case in (await self._runner.at_tree(run, task, check, question.base)).report.cases}
-            theirs = await self._ask_original_tests(run, task, check, own)
+            theirs = await self._ask_original_tests(run, task, check, own, now)
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
         return found or await self._ask_other_tests(run, task, check)
 
@@ -127,13 +128,13 @@ class OriginalTests:
         return found
 
     async def _ask_original_tests(
-        self, run: Run, task: Task, check: Check, question: Question
+        self, run: Run, task: Task, check: Check, question: Question, now: Report | None = None
     ) -> tuple[Disagreement, ...]:
         known = await self._runner.at_tree(run, task, check, question.base)
         if not original_tests.has_results(known):
             return ()
         then = await self._runner.at_tree(run, task, check, question.tree)
-        found = original_tests.find_disagreements(known, then)
+        found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
             # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
@@ -142,7 +143,9 @@ class OriginalTests:
             )
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
-            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(known, again.known()):
+            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
+                known, again.known(), check.runner, now
+            ):
                 found = {}
         shown = (original_tests.add_expectations(one, question.before, question.after) for one in found.values())
         return tuple(shown)

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, Check
 from bough.core.verdict.check_run import Baseline
 
-FORMAT = 4
+FORMAT = 5
 """Of what is kept: an earlier bough's entries say too little."""
 Measure = Callable[[], Awaitable[Baseline]]
 

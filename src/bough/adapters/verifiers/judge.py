@@ -28,7 +28,7 @@ from bough.core.acceptance.verdict import Check, Disagreement, Failure, Remark, 
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
-from bough.core.verdict import original_tests, rulings
+from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.runners import narrow
 from bough.core.verdict.suspicious_code import advise
@@ -137,6 +137,8 @@ class Judge:
         if objection is not None:
             ruling, reason = objection.ruling, objection.reason or reason
             ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
+        if ruling == "passed":
+            reason += await self._describe_limits(work)
         failed = ruling == "failed"
         verdict = Verdict(
             ruling,
@@ -189,6 +191,14 @@ class Judge:
         now = work.ran.known() if question is None else await self._runner.at_tree(run, task, check, question.tree)
         return original_tests.find_mended(was, now)
 
+    async def _describe_limits(self, work: CheckedWork) -> str:
+        base = await self._texts.of(work.run.base or work.task.base, work.check.command)
+        reported = {original_tests.find_file(case.id) for case in work.known.report.cases}
+        has_tests = work.question is not None or await asyncio.to_thread(
+            test_files.has_tests, base, work.check.command, reported
+        )
+        return rulings.describe_limits(work.ran.report, has_tests)
+
     async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
         run, task, check, ran, known = work.run, work.task, work.check, work.ran, work.known
@@ -219,7 +229,9 @@ class Judge:
         if work.question is None:
             return None
         work.say("test files changed: running the original tests against the new code")
-        found = await self._originals.list_disagreements(work.run, work.task, work.check, work.question)
+        found = await self._originals.list_disagreements(
+            work.run, work.task, work.check, work.question, work.ran.report
+        )
         if not found:
             return None
         if _is_allowed(work.task, found):

@@ -60,7 +60,7 @@ class ProjectVerifier:
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.describe_baseline(known, task.rules.accept_failing) if known is not None else ""
+        return rulings.describe_baseline(known, task.rules.accept_failing, check.runner) if known is not None else ""
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
         known = await self._runner.at_tree(run, task, check, task.base, progress)

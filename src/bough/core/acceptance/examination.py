@@ -6,7 +6,7 @@ from bough.core import commands as c
 from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
 from bough.core.acceptance.requirements import Requirement
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.budget.ledger import describe_spent, find_reached_limit
 from bough.core.conversation import context
 from bough.core.events import ExaminationSkipped, Examined
 from bough.core.ids import GOAL
@@ -28,7 +28,7 @@ def decide_examination(task: Task) -> c.Command | None:
     if not work and task.origin.merge is None:
         return None
     if list_open_contests(task) and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if list_open_contests(task):
         return c.Rule()
     seen = task.examination.seen

@@ -47,7 +47,7 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
 
 
 def _is_no_worse(verdict: Verdict, best: Verdict | None) -> bool:
-    return verdict.ruling == "failed" and (best is None or verdict.failed <= best.failed)
+    return verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
 
 
 def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> Task:

@@ -12,7 +12,7 @@ from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Decision, Means, Rung, Trouble
 from bough.core.merge.conflict_hunks import Merge
-from bough.core.messages import Call
+from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.stuck.detector import Act, Signal, Watch
 from bough.core.tree.inherited import Subject
@@ -53,6 +53,8 @@ class TaskModels(Struct, frozen=True):
     """The tier for later agents, if it differs from the step's."""
     windows: dict[Tier, int] = {}
     """Context windows learned from refusals, by tier."""
+    protocols: dict[Tier, AnswerProtocol] = {}
+    """What the last agent of each tier used, where that may change."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
@@ -112,6 +114,8 @@ class TaskLadder(Struct, frozen=True):
     """The chosen rung, until its effect is done."""
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
+    tactics: dict[str, int] = {}
+    """How often each tactic was tried."""
     soft_rounds: int = 0
     """Rounds since the last rung, since the current agent started, or since more tests passed than ever before."""
 

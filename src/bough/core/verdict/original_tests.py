@@ -2,7 +2,7 @@
 
 The test side of a run's base is restored around the new product code, and the whole check runs there. Every test that
 passed at the base must exist and pass. What failed there must pass too: the ordinary check is green, and so claims that
-it does.
+it does. Where it is not, because known failures are accepted, nothing is claimed about what still fails in it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Case, Disagreement
+from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
 from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.runners import is_placeholder
 
 THE_CHECK = "the check"
 """Used for its tests where they have no names."""
@@ -36,12 +37,17 @@ def has_results(baseline: Baseline) -> bool:
     return bool(report.cases or report.passed or report.failed or baseline.exit_status == 0 or baseline.refuted)
 
 
-def find_disagreements(baseline: Baseline, then: Baseline) -> dict[str, Disagreement]:
-    """By test. `then`: the check's result with the test side of the base on the new code."""
+def find_disagreements(
+    baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
+) -> dict[str, Disagreement]:
+    """By test. `then`: the check's result with the test side of the base on the new code; `now`: with that of the
+    work."""
     if not then.report.cases and not baseline.report.cases:
         said = _compare_as_whole(baseline, then)
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
-    found = {case.id: _make_failing(case) for case in then.report.failing}
+    still = {case.id for case in now.failing} if now is not None else set[str]()
+    accepted = {case.id for case in baseline.report.failing if case.id in still or is_placeholder(case, runner)}
+    found = {case.id: _make_failing(case) for case in then.report.failing if case.id not in accepted}
     found |= _find_missing(baseline, then, found)
     if not found and (less := _explain_fewer(baseline, then)):
         found = {THE_CHECK: Disagreement(THE_CHECK, said=less)}
@@ -110,9 +116,9 @@ def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
 
 
 def hash_refutation(text: str) -> str:
-    """What a check printed, without numbers, as a hash, when an assertion was refuted and nothing else was wrong.
-    `text`: without the path of the workspace, which differs each time."""
-    if not re.search(_ASSERTED, text) or re.search(_BROKEN, text):
+    """What a check printed, without numbers, as a hash, when an assertion was refuted and nothing else was wrong: one
+    that prints nothing shows only that. `text`: without the path of the workspace, which differs each time."""
+    if text.strip() and (not re.search(_ASSERTED, text) or re.search(_BROKEN, text)):
         return ""
     return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
 

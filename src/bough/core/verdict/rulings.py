@@ -12,6 +12,7 @@ from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_r
 from bough.core.verdict.failure_text import describe_failure
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.registry import find_language, find_runner
+from bough.core.verdict.runners import is_placeholder
 from bough.core.verdict.test_files import is_code, is_foreign
 
 SHOWN_FAILURES = 10
@@ -44,11 +45,7 @@ def decide_ruling(
         return lost, False
     if baseline.ended and not ran.ended:
         return "the runner left a report but not its final output: it did not finish", False
-    said = (
-        f"{_count_tests(read.passed)} passed"
-        if read.how != "exit status"
-        else "exit status 0, individual tests unknown"
-    )
+    said = f"{_count_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0"
     more = read.passed - baseline.report.passed
     new = (
         f", {more} more than before"
@@ -67,6 +64,14 @@ def _describe_mended(now: Report, baseline: Report) -> str:
     bad = {case.id for case in baseline.failing}
     count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
     return f", {count} of which failed before" if count else ""
+
+
+def describe_limits(report: Report, has_tests: bool) -> str:
+    """What a check that passed cannot show, as the end of a sentence; empty: nothing. `has_tests`: a file of the base
+    is known to be a test."""
+    blind = ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
+    blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
+    return f"; bough {' and '.join(blind)}" if blind else ""
 
 
 def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str) -> str:
@@ -90,9 +95,10 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str) -> str:
     return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
 
 
-def describe_baseline(known: Baseline, accepts: bool = False) -> str:
+def describe_baseline(known: Baseline, accepts: bool = False, runner: str = "") -> str:
     """The check's result at the base, for the agent that starts the work."""
-    report, failing = known.report, known.report.failing
+    report = known.report
+    failing = [case for case in report.failing if not is_placeholder(case, runner)]
     if known.exit_status == 0:
         counts = f" ({report.passed} tests)" if report.passed else ""
         return (

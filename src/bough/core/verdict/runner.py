@@ -110,6 +110,8 @@ class Runner:
     """It reports by variables, even through any number of scripts."""
     refusal: ClassVar[str] = ""
     """The error of a version that is too old for what `instrument` adds, as a pattern."""
+    placeholder: ClassVar[str] = ""
+    """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
     stopped: ClassVar[str] = ""
     """A line that says it stopped before running all its tests, as a pattern."""
     closes: ClassVar[str] = ""

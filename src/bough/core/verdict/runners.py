@@ -89,6 +89,12 @@ def read_cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case,
     return deduplicate(known.cases(lines, root), known.unique_ids) if known else ()
 
 
+def is_placeholder(case: Case, runner: str) -> bool:
+    """Whether a runner reported it in place of something that it could not find: that is no test."""
+    said = f"{case.id}: {case.message}"
+    return any(re.match(each.placeholder, said) for each in _list_fitting(runner) if each.placeholder)
+
+
 def make_readable(output: str, runner: str) -> str:
     """What people and models see of an output."""
     known = find_runner(runner)

@@ -16,9 +16,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.language import DATA, is_test_folder
+from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
-from bough.core.verdict.references import Reading, names_file, names_path
+from bough.core.verdict.references import ReadFiles, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
@@ -94,6 +94,16 @@ def is_configuration(path: str) -> bool:
     """It says how tests are run, perhaps beside other things."""
     name = last_segment(path)
     return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or _holds_commands(path)
+
+
+def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
+    """Whether any file is known to be a test, to hold one, or to be what the command runs."""
+    words = split_words(_strip_tested(command))
+    return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
+        find_language(path).find_inner_tests(texts[path], path in reported)
+        for path in texts
+        if type(find_language(path)).find_inner_tests is not Language.find_inner_tests
+    )
 
 
 class Restored(Struct, frozen=True):
@@ -172,7 +182,12 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
         return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
     if added and (_shadows_runner(path) or path in split_words(command)):
         return True
-    return _is_script(path) and names_path(called, path)
+    return _is_script(path) and names_path(_strip_tested(called), path)
+
+
+def _strip_tested(command: str) -> str:
+    """A command without what it only compares the output of: that is what it tests."""
+    return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
 def _shadows_runner(path: str) -> bool:
@@ -192,7 +207,7 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
 
 def _find_read(paths: Iterable[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
-    reading = Reading(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
+    reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
     return [path for path in paths if reading.reads(path, is_code(path)) and not names_file(request, path)]
 
 

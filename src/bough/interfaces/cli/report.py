@@ -40,6 +40,7 @@ def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
 
 async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     from bough.app import open_journal
+    from bough.interfaces.cli.targets import find_standing
     from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
@@ -48,16 +49,17 @@ async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         name = await opened.find(run)
         table = await opened.evidence(name)
         found = await opened.view(name)
+        standing, _ = await find_standing(opened, found)
     status = 3 if table.refuted else 0
     if as_json:
         import msgspec
 
         rows = [msgspec.to_builtins(row) for row in table.rows]
         more = {"notes": list(table.notes), "background": list(table.background), "accepted_by": table.accepted}
-        print_json({"run": name, "status": found.status, "requirements": rows, **more})
+        print_json({"run": name, "status": standing, "requirements": rows, **more})
         return status
     page = make_output()
-    for line in render_heading(found, found.status, None):
+    for line in render_heading(found, standing, None):
         page.line(*line)
     page.line("")
     if not table.rows:

@@ -276,21 +276,29 @@ def _tell_escalated(event: e.Escalated, follow: _Follow) -> Told:
     trouble, decision = event.trouble, event.decision
     because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
     why = because if trouble.pattern in PATTERNS else f"{_strip_period(trouble.says)}; {because}"
-    return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
+    return f"bough {RUNGS[decision.rung]}: {why}", "yellow"
 
 
 def _strip_period(text: str) -> str:
     return text.rstrip(". ")
 
 
+ASKED = {"gate": "the model that sizes the goal"}
+"""Helpers whose own name says little."""
+
+
+def _name_helper(helper: str) -> str:
+    return ASKED.get(helper, f"the {helper.replace('_', ' ')}")
+
+
 def _tell_helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
     spent = f"{format_count(event.usage.input + event.usage.output)} tokens, {format_duration(event.seconds)}"
-    return f"the {event.helper.replace('_', ' ')} answered ({spent}): {first_line(event.text)}", "dim"
+    return f"{_name_helper(event.helper)} answered ({spent}): {first_line(event.text)}", "dim"
 
 
 def _tell_helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
     after = f"; retrying in {format_duration(event.wait)}" if event.wait else ""
-    return f"the {event.helper.replace('_', ' ')} did not answer: {event.message.rstrip('.')}{after}", "yellow"
+    return f"{_name_helper(event.helper)} did not answer: {event.message.rstrip('.')}{after}", "yellow"
 
 
 def _tell_context_pruned(event: e.ContextPruned, follow: _Follow) -> Told:

