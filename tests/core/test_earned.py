@@ -80,6 +80,7 @@ def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement(
         assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
     several = seen(task(ONE, TWO), check=True)
     assert missing(several) == [1, 2], "which of them is it about?"
+    assert missing(probed(several)) == [], "others have looked, and found nothing against it"
     own = seen(task(ONE, verdict=replace(PASSED, changed=("test_new.py",))), check=True)
     assert missing(own) == [1], "the agent may have written what the check runs"
 

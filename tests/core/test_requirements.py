@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.requirements import (
     MOST,
+    GoalReading,
     NamedKind,
-    Reading,
     find_coverage_problems,
     list_covered,
     read_goal,
@@ -37,7 +37,7 @@ All errors are ValueError. Nothing is mutated.
 """
 
 
-def read(text: str, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> Reading:
+def read(text: str, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
     return read_goal(build_goal_step(text), starts, kinds)
 
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from bough.core.acceptance.shown import Difference
 from bough.core.conversation.code_outline import list_declarations
 from bough.core.verdict.language import is_test_path
+from bough.core.verdict.paths import find_stem, find_suffix
 from bough.core.verdict.registry import find_language
 
-_DOCUMENTS = (".md", ".markdown", ".rst", ".adoc", ".tex")
+_DOCUMENTS = ("md", "markdown", "rst", "adoc", "tex")
 
 
 def is_document(path: str) -> bool:
     """A text for people: no program reads it. A `.txt` may be one (`README.txt`) or not (`requirements.txt`)."""
-    name = PurePosixPath(path)
-    return path.lower().endswith(_DOCUMENTS) or (name.suffix in ("", ".txt") and name.stem.isupper())
+    return find_suffix(path) in _DOCUMENTS or (find_suffix(path) in ("", "txt") and find_stem(path).isupper())
 
 
 def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tuple[str, ...]) -> Difference:

@@ -71,16 +71,17 @@ def _shorten(text: str) -> str:
 
 def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | None:
     verdict = task.acceptance.verdict
-    alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
     if red := _find_red(one, task):
         return Shown(one.number, "probe", red[:NAMED])
-    if verdict is None or one.kind != "behaviour" or not alone:  # Of several, it is unknown what a test is about.
+    if verdict is None or one.kind != "behaviour":
         return None
-    if seen.check and not verdict.changed:
+    # Of several requirements, it is unknown which one a test is about. So others have to look for what it misses.
+    alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
+    if (alone or _is_examined(task)) and seen.check and not verdict.changed:
         return Shown(one.number, "check")
-    if verdict.mended:
+    if (alone or _is_examined(task)) and verdict.mended:
         return Shown(one.number, "tests", verdict.mended[:NAMED])
-    if seen.tests and _is_examined(task):
+    if alone and seen.tests and _is_examined(task):
         return Shown(one.number, "author", seen.tests[:NAMED])
     return None
 

@@ -29,7 +29,7 @@ OWN_CHECK = "your own check failed before the work"
 """The reason starts like this when work was not examined because a person's check has proven it."""
 
 
-class Case(Struct, frozen=True, omit_defaults=True):
+class ShownCase(Struct, frozen=True, omit_defaults=True):
     """A case of a probe and its result."""
 
     name: str
@@ -65,7 +65,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     requirement: Requirement
     standing: Standing
     proofs: tuple[Proof, ...] = ()
-    probes: tuple[Case, ...] = ()
+    probes: tuple[ShownCase, ...] = ()
     shown: Shown | None = None
     """What shows that the work made the difference for it."""
 
@@ -170,10 +170,10 @@ def build_table(records: Iterable[e.Record]) -> Table:
     return Table(rows, tuple(notes), background, accepted)
 
 
-def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], ruled_out: dict[str, str]) -> Case:
+def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], ruled_out: dict[str, str]) -> ShownCase:
     name = probe.name
     outcome = "dropped" if name in ruled_out else results.get(name, "not run")
-    return Case(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""))
+    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""))
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
@@ -212,7 +212,7 @@ def _build_row(
     one: Requirement,
     asked: tuple[Requirement, ...],
     tasks: dict[str, _Kept],
-    probes: list[tuple[Probe, Case]],
+    probes: list[tuple[Probe, ShownCase]],
     judged: e.EvidenceJudged | None,
 ) -> Evidence:
     leaves = [

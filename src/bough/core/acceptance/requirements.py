@@ -52,7 +52,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
         return f"{' '.join(self.within.split())} {text}" if self.within else text
 
 
-class Reading(Struct, frozen=True):
+class GoalReading(Struct, frozen=True):
     """A goal as it was read: every character of it belongs to a requirement, or to what asks for nothing."""
 
     requirements: tuple[Requirement, ...] = ()
@@ -90,18 +90,18 @@ class _Block(Struct, frozen=True):
     within: str = ""
 
 
-def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> Reading:
+def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
     """What a goal asks, and what in it asks for nothing. The form of the text decides: criteria, the items of lists,
     sentences, enumerations. A model's reading (the first words of each requirement) only makes that finer."""
     text = goal.instructions
     if goal.steps or goal.criteria:
-        return Reading(_name_kinds(_list_plan_requirements(goal), text, kinds))
+        return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
     blocks = _refine(text, _split_by_form(text), starts)
     idle = [place.start for one in kinds if one.kind == "background" and (place := find_quote(one.begins, text))]
     kept = [block for block in blocks if not any(block.start <= at < block.start + 4 for at in idle)] or blocks
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
-    return Reading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
+    return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:

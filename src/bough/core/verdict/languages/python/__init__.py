@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.languages.python.bare_code import dump_code
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
@@ -78,8 +79,6 @@ class Python(Language):
     parameters = True
 
     def strip_comments(self, text: str) -> str:
-        from bough.core.verdict.languages.python.bare_code import dump_code
-
         return dump_code(text)
 
     def has_only_tests(self, text: str) -> bool:
