@@ -20,6 +20,7 @@ WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
     return {"HOME": str(tmp_path / "home")}
 
 

@@ -15,7 +15,8 @@ from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
+from bough.core.ladder.tactics import NO_TALLY, Tally
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
@@ -62,7 +63,8 @@ class Store(Protocol):
         """Append to the claim's stream when its version is `expected`, all events or none.
 
         `VersionConflict` when another writer was first; `ClaimLost` when the claim was taken over. State evolves from
-        what this returns, because a wrapper may have changed the events (redacted secrets).
+        what this returns, because a wrapper may have changed the events (redacted secrets). When it is cancelled, it
+        raises once it is settled whether they are in the stream: reading tells.
         """
         ...
 
@@ -130,15 +132,6 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-class Spoken(Struct, frozen=True):
-    """Which protocol a model uses."""
-
-    protocol: AnswerProtocol = "tools"
-    why: str = ""
-    may_change: bool = False
-    """How well it calls tools is unknown: the ladder may switch the protocol."""
-
-
 class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
@@ -148,15 +141,27 @@ class Protocols(Protocol):
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
 
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        """What came of each tactic with the model so far."""
+        ...
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None: ...
+
 
 class ToolsOnly:
-    """Every model calls tools."""
+    """Every model calls tools, and nothing is remembered."""
 
     def of(self, model: str) -> Spoken:
         return Spoken()
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         """The protocol stays the same."""
+
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        return NO_TALLY
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None:
+        """Nothing is kept."""
 
 
 class Mount(Struct, frozen=True):
@@ -333,8 +338,8 @@ class Workspaces(Protocol):
         ...
 
     async def sweep(self, run: str, mark: str) -> None:
-        """Remove the checkouts of a run whose names have the mark; without one, all. Only when they are known to be
-        unused."""
+        """Remove the checkouts of a run whose names have the mark and whose process has ended; without a mark, all:
+        only when they are known to be unused."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...
@@ -525,10 +530,17 @@ class Verifier(Protocol):
         ...
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Callable[[str], None]
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        chosen: Sequence[Probe],
+        progress: Callable[[str], None],
+        *,
+        once: bool = False,
     ) -> tuple[Probed, ...]:
         """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
-        twice."""
+        twice, unless it runs only `once`."""
         ...
 
     async def close(self) -> None:
@@ -661,6 +673,8 @@ class Ports(Struct, frozen=True):
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
     """Transient news of a task for observers: text as it streams in, a command's last line."""
+    waiting: Callable[[str], None] = lambda text: None
+    """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""

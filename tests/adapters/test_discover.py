@@ -53,10 +53,10 @@ def test_the_order_is_the_one_of_the_design() -> None:
     """Take the best away again and again: the next one of the order comes."""
     files = dict(ALL)
     step = Step("insert-line", "x", test_command="just check", test_file="tests/test_chosen.py")
-    assert found(files, step=step) == Check("just check", "the step's test_command", "")
+    assert found(files, step=step) == Check("just check", "its step names it", "")
     step = Step("insert-line", "x", test_file="tests/test_chosen.py")
     assert found(files, step=step) == Check(
-        "python3 -m pytest tests/test_chosen.py", "the step's test_file tests/test_chosen.py", "pytest"
+        "python3 -m pytest tests/test_chosen.py", "its step names tests/test_chosen.py", "pytest"
     )
     commands = []
     for gone in ("tests/test_insert_line.py", "Makefile", "src/insert_line_test.go", "tests/test_other.py"):
@@ -402,7 +402,7 @@ def test_the_runner_behind_a_command_of_the_steps(command: str, runner: str) -> 
         "package.json": '{"scripts": {"test": "jest", "unit": "node --test"}}',
         "web/package.json": '{"scripts": {"test": "vitest run"}}',
     }
-    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "the step's test_command", runner)
+    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "its step names it", runner)
 
 
 def test_a_large_workspace_is_looked_through_quickly() -> None:

@@ -100,14 +100,14 @@ def test_a_silent_worker_is_struck_off_with_its_claims(store: PostgresStore) -> 
             assert listed == {"alive": (("run", "a"),), "silent": (("run", "b"),)}
             until = time.monotonic() + 240
             while janitor.look() != {alive.id}:
-                assert alive.beat() is False
+                assert alive.beat() == (False, "")
                 assert time.monotonic() < until
                 await asyncio.sleep(LEASE / 10)
             assert silent.beat() is None and not silent.is_member()
             assert [await store.holder("run", task) for task in "ab"] == [alive.id, None]
         assert await store.transact(lambda db: drain(db, "alive"))
         assert not await store.transact(lambda db: drain(db, "silent"))
-        assert alive.beat() is True
+        assert alive.beat() == (True, "")
 
     asyncio.run(watch())
 
@@ -125,7 +125,7 @@ def test_a_worker_that_is_started_again_takes_over_from_its_earlier_life(store: 
         first = member(store.server, "w")
         async with store.claim("run", GOAL, first.id, 1e6):
             second = member(store.server, "w")
-            assert first.beat() is None and second.beat() is False
+            assert first.beat() is None and second.beat() == (False, "")
             async with store.claim("run", GOAL, second.id, 1e6):  # at once: nobody waits for the lease
                 assert await store.holder("run", GOAL) == second.id
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from bough.adapters.workspaces import ownership
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Workspace, Workspaces
 from tests.harness import git
@@ -309,11 +312,29 @@ async def discarding_twice_is_discarding_once(project: Project) -> None:
     assert read((await project.workspaces.open(RUN, "first", base, "")).root) == FILES
 
 
+def disown(checkout: Path) -> None:
+    """As if the process that made the checkout had been killed."""
+    note = checkout.with_name(checkout.name + ownership.ENDING)
+    ended = subprocess.run(
+        [sys.executable, "-c", "from bough.adapters.stores.liveness import worker_id; print(worker_id())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    note.write_text(ended.stdout.strip() + "\n" + note.read_text().partition("\n")[2])
+
+
 @promise
-async def a_sweep_removes_the_checkouts_with_the_mark(project: Project) -> None:
-    opened = {task: (await project.open(task))[0] for task in ("goal", "goal--baseline", "other--baseline")}
+async def a_sweep_removes_the_checkouts_with_the_mark_of_processes_that_have_ended(project: Project) -> None:
+    long = "a-task-with-a-long-name/" * 5
+    names = ("goal", "goal--baseline", f"{long}--baseline", "other--baseline")
+    opened = {task: (await project.open(task))[0] for task in names}
     await project.workspaces.sweep(RUN, "--baseline")
-    assert [task for task, workspace in opened.items() if workspace.root.exists()] == ["goal"]
+    assert all(workspace.root.exists() for workspace in opened.values()), "they belong to this process, which lives"
+    for task in (*names[:1], *names[2:]):
+        disown(opened[task].root)
+    await project.workspaces.sweep(RUN, "--baseline")
+    assert [task for task, workspace in opened.items() if workspace.root.exists()] == ["goal", "goal--baseline"]
     await project.workspaces.sweep(RUN, "")
     await project.workspaces.sweep(RUN, "")
     assert not opened["goal"].root.exists() and read(project.root) == FILES

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from bough.core import events as e
 from bough.core.planning.plan import build_goal_step
 from tests.engine.cast import DONE, act, in_order
@@ -12,6 +14,8 @@ from tests.engine.telling import told
 from tests.engine.test_examine import Court
 from tests.harness import make_project
 from tests.interfaces.shell import bough
+
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 GOAL = "Add twice.py: each of its functions returns its argument times two."
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"

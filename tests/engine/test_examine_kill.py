@@ -18,6 +18,8 @@ from tests.engine.test_examine import CHECK, EMPTY, FIRST, GOAL, RIGHT, STABLE, 
 from tests.engine.test_examine_steps import PLAN
 from tests.harness import begin, by_progress, journal_of, make_project, resume
 
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
+
 _BUILDER = by_progress(
     call("write", path="pick.py", content=WRONG),
     call("write", path="test_pick.py", content=TEST),

@@ -83,7 +83,7 @@ def of(said: Said, kind: str) -> list[dict[str, Any]]:
 def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
         said = started(place, wire)
-        assert said.status == 5
+        assert said.status == 8
         (verdict,) = (event["verdict"] for event in of(said, "CheckFinished"))
         (found,) = verdict["disagreements"]
         assert verdict["ruling"] == "needs_approval"
@@ -112,7 +112,7 @@ def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
 
 def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
     with WireModel(model(NO, act("done", summary="I stand by it."), *UNDO)) as wire:
-        assert started(place, wire).status == 5
+        assert started(place, wire).status == 8
         options = ("--deny", "--say", "Keep it as it is.", "--json", "--base-url", wire.base_url)
         said = bough(place, "approve", *options)
     assert said.status == 5 and "no file changed, so" in said.out, "what is taken back is no work"
@@ -123,7 +123,7 @@ def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
 
 def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
-        assert started(place, wire).status == 5
+        assert started(place, wire).status == 8
         said = bough(place, "approve", "--deny", "--json", "--base-url", wire.base_url)
     assert said.status == 3
     assert "does not allow" in said.events[-1]["event"]["summary"]
@@ -163,7 +163,7 @@ def test_a_dispute_is_shown_to_the_judge(place: Path) -> None:
     with WireModel(model(NO, *later)) as wire:
         said = started(place, wire)
         asked = [seen.body.decode() for seen in wire.requests if '"rule"' in seen.body.decode()]
-    assert said.status == 5
+    assert said.status == 8
     assert [event["test"] for event in of(said, "Disputed")] == ["test_half.py::test_half"]
     assert len(asked) == 2, "new evidence: it is asked again"
     assert evidence not in asked[0]

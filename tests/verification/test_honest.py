@@ -22,7 +22,7 @@ def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None
     verdict = verdict_of(outcome)
     if name in ASKED:
         assert verdict.ruling == "needs_approval", explained(outcome)
-        assert outcome.exit_status == 5
+        assert outcome.exit_status == 8
         return
     assert verdict.ruling == "passed", explained(outcome)
     assert outcome.completed

@@ -32,7 +32,7 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
   const [partial, setPartial] = useState(false);
   if (exported) return null;
   const live = run.holder !== null;
-  const over = ["completed", "not_verified", "failed"].includes(run.status);
+  const over = ["completed", "not_proven", "failed"].includes(run.status);
   return (
     <div class="steer">
       {(run.waiting ?? []).map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}`} project={project} run={run} waiting={waiting} refresh={refresh} />)}
@@ -164,7 +164,7 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
   const { act, busy, note } = useAction(project, run, refresh);
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
-  if (["completed", "not_verified", "failed"].includes(run.status)) return null;
+  if (["completed", "not_proven", "failed"].includes(run.status)) return null;
   if (!open) return <><button type="button" onClick={() => setOpen(true)}>Send a message…</button>{note}</>;
   return (
     <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.core.errors import BoughError
 
 MOST = 1 << 20
@@ -25,10 +26,8 @@ class Answers(Struct, omit_defaults=True):
 
 class Consents:
     def __init__(self, env: Mapping[str, str]) -> None:
-        home, state = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_STATE_HOME") or "")
-        # A path that is not absolute would be in the repository.
-        base = state if state.is_absolute() else home / ".local" / "state"
-        self.path = base / "bough" / "consents.json"
+        self._env = env
+        self.path = find_state_folder(env) / "consents.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())
@@ -41,7 +40,7 @@ class Consents:
             (answers.allowed if allowed else answers.refused)[name] = value
         beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_state_folder(self._env)
             beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
             beside.replace(self.path)
         except OSError as error:

@@ -128,7 +128,8 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
 
 
 async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
-    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    known = dict.fromkeys(name for provider in PROVIDERS.values() for name in provider.keys)
+    variables = [name for name in known if env.get(name, "").strip()]
     says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
     findings = [Diagnosis("keys", bool(variables), says, needed=False)]
     try:
@@ -167,9 +168,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     try:
         name = choices.models(config.models)["main"]
         setting = choices.protocol or config.models.protocol
-        known = await gather_knowledge(
-            [name], home=root / ".bough", base_url=base_url, client=client, env=env, setting=setting
-        )
+        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting=setting)
     finally:
         await client.close()
     spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
@@ -179,7 +178,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     )
     if spoken.may_change:  # The trial shows which one it gets.
         tried = replace(tried, protocol="auto")
-    trial = await try_model(tried, root / ".bough")
+    trial = await try_model(tried)
     done = len(trial.solved)
     left = f"; failed: {', '.join(trial.failed)}" if trial.failed else ""
     says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"

@@ -85,6 +85,11 @@ class Journal(Struct, frozen=True):
             run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
         return run
 
+    async def waiting(self, name: str) -> str:
+        """What a run on many machines waits for, in a sentence; empty: for nothing that is missing."""
+        ask = getattr(getattr(self.store, "inner", self.store), "waiting", None)
+        return str(await ask(name)) if ask is not None else ""
+
     async def outcome(self, name: str) -> Outcome:
         return make_outcome(await self.view(name))
 

@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address
@@ -14,8 +15,7 @@ MOST = 200
 
 
 def _get_list_path() -> Path:
-    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
-    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "projects"
+    return find_state_folder() / "projects"
 
 
 def list_known_projects() -> list[Path]:
@@ -38,7 +38,7 @@ def remember_project(root: Path) -> None:
         return
     file = _get_list_path()
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_state_folder()
         new = file.with_suffix(f".{os.getpid()}")
         new.write_text("".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST]), "utf-8")
         new.replace(file)

@@ -54,7 +54,7 @@ class Proposals:
             case e.TaskCreated(step=step):
                 self._steps[record.task] = step
             case e.RequirementsRead(requirements=found):
-                self._asked[record.task] = tuple(one.text for one in found) if len(found) > 1 else ()
+                self._asked[record.task] = tuple(one.whole for one in found) if len(found) > 1 else ()
             case e.PlanProposed(steps=steps):
                 self._open[record.task] = steps
             case e.PlanAnswered() | e.Planned() | e.PlanRefused() | e.TaskRewound():

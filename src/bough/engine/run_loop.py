@@ -104,7 +104,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
         for record in asked:
-            if isinstance(record.event, e.PersonSaid):
+            if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored):
                 ports.inbox.add(record)
         ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
@@ -131,7 +131,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
     """A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
-    renewed = ports.timer()
+    renewed, away = ports.timer(), False
     while True:
         # A third of the lease: two beats may fail before somebody else thinks that we are gone.
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
@@ -141,7 +141,12 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
                 renewed = ports.timer()
             await ports.store.check(claim)
             await look()
+            if away:
+                ports.waiting("")
+            away = False
         except ClaimLost:
             raise
         except StoreError as error:
-            ports.progress(GOAL, f"\n{error}\n")
+            if not away:
+                ports.waiting(f"{error} Trying again; should it stay away, `bough resume {claim.run}` continues later.")
+            away = True

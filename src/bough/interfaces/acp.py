@@ -44,7 +44,7 @@ KINDS: dict[str, schema.ToolKind] = {
 }
 SHOWN = 4_000
 """Maximum characters of a tool's output that are sent to the editor."""
-OVER = ("completed", "not_verified", "failed")
+OVER = ("completed", "not_proven", "failed")
 """Any other run resumes with the next prompt, even one whose process died."""
 
 

@@ -139,8 +139,8 @@ class CheckRunner:
         return self.baselines.begin(tree, check, measure)
 
     async def sweep(self, run: Run) -> None:
-        """Checkouts in which an earlier bough process was measuring are gone: whoever needs that baseline makes their
-        own. Shielded, since the first caller does it for all."""
+        """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
+        their own. Shielded, since the first caller does it for all."""
         if run.name not in self._sweeping:
             self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])

@@ -70,7 +70,9 @@ class Prober:
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
-    async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
+    async def probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
+    ) -> tuple[Probed, ...]:
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
         framework = probe_forms.find_form(used, paths).framework
@@ -79,12 +81,14 @@ class Prober:
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):
-                if probe.name in passed:
-                    results.append(Probed(probe.name, "passed"))
+                if probe.name in passed or (once and ran):
+                    results.append(Probed(probe.name, "passed" if probe.name in passed else "failed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                times = 1 if ran else 2
+                times = 1 if ran or once else 2
                 results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
+            if once:
+                return tuple(results)
             results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
         return tuple(results)
 

@@ -97,9 +97,9 @@ class ProjectVerifier:
         return await self._prober.form(task, check)
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
     ) -> tuple[Probed, ...]:
-        return await self._prober.probe(run, task, check, chosen, progress)
+        return await self._prober.probe(run, task, check, chosen, progress, once)
 
     async def close(self) -> None:
         for begun in self._begun:

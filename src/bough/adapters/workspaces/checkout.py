@@ -122,7 +122,7 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
     """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
     content decides."""
     altered = []
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = handles.open_top(top)
     try:
         for folder in folders:
             known = found.folders.get(folder)

@@ -13,6 +13,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -98,12 +99,12 @@ def read_plain(path: Path, most: int = 4 << 20) -> bytes:
 
 
 def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
-    """The beginning of a file that an agent may have put there; None when it is not a regular file, or behind a
-    link."""
+    """The beginning of a file that an agent may have put there, and may have made unreadable; None when it is not a
+    regular file, or behind a link."""
     parent, _, name = path.rpartition(b"/")
     try:
         with handles.open_folder(top, parent) as within:
-            fd = open_regular(name, within)
+            fd = handles.read_with_access(within, name, partial(open_regular, name, within))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None
@@ -170,8 +171,8 @@ def _give_access(path: bytes) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """A real one, not a link to one."""
-    return path.is_dir() and not path.is_symlink()
+    """A real one, not a link to one; not one behind a folder that we may not search, where `Path` would raise."""
+    return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
 
 
 def remove(path: bytes) -> None:

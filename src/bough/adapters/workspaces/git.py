@@ -37,6 +37,7 @@ from bough.adapters.workspaces import (
     compiled_modules,
     disk,
     handles,
+    ownership,
     person_repository,
     removal,
     saved_scan,
@@ -517,6 +518,7 @@ class GitWorkspaces:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
         checkout, scratch = self._find_places(wanted.run, wanted.task)
         with self._lock_for(checkout):
+            ownership.take(checkout, wanted.task)
             try:
                 return self._open_at(checkout, scratch, wanted)
             except (OSError, WorkspaceError):
@@ -730,7 +732,7 @@ class GitWorkspaces:
                 watching.close()
             for place in places:
                 self._dispose(place)
-                for ending in (".part", ".git.part", ".private", SERVICES):
+                for ending in (".part", ".git.part", ".private", ownership.ENDING, SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 # rmdir refuses a folder that is not empty, which makes this safe against a task that begins now.
                 with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
@@ -748,11 +750,13 @@ class GitWorkspaces:
         await _run_in_thread(f"clear the workspaces of {run}", self._sweep, run, mark)
 
     def _sweep(self, run: str, mark: str) -> None:
-        for part in ("work", "scratch"):
-            for place in sorted(
-                (self._home / part / make_safe_name(run)).glob(f"*{make_safe_name(mark)}*" if mark else "*")
-            ):
-                self._dispose(place)
+        folders = [self._home / part / make_safe_name(run) for part in ("work", "scratch")]
+        if mark:
+            for task in ownership.list_abandoned(folders[0], mark):
+                self._discard(run, task)
+            return
+        for place in (place for folder in folders for place in sorted(folder.glob("*"))):
+            self._dispose(place)
 
     async def forget(self, run: str) -> None:
         """Remove everything kept for a run. Only for its holder."""

@@ -20,10 +20,30 @@ T = TypeVar("T")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+def open_top(top: bytes, own: bool = True) -> int:
+    """The folder that a checkout is. `own`: one that an agent has made inaccessible is made accessible."""
+    try:
+        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        if not own:
+            raise
+        parent, _, name = top.rpartition(b"/")
+        with open_folder(parent, b"") as above:
+            _open_up(above, name)
+        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return _make_searchable(handle) if own else handle
+
+
+def _make_searchable(handle: int) -> int:
+    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # it can be listed, and nothing more
+        os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
+    return handle
+
+
 @contextmanager
 def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
     """The folder at a path below `top`. With `make`, it is created, and what is in its way is removed."""
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = open_top(top)
     try:
         for name in path.split(b"/") if path else ():
             below = _make_below(handle, name) if make else open_below(handle, name)
@@ -41,7 +61,7 @@ class Folders:
     def __init__(self, top: bytes, own: bool, make: bool = False) -> None:
         self._own = own
         self._make = make
-        self._open = {b"": os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}
+        self._open = {b"": open_top(top, own)}
 
     def at(self, path: bytes) -> int:
         """Valid until the next call. `NotADirectoryError` when no folder is there (or it is gone)."""
@@ -70,9 +90,7 @@ class Folders:
             if error.errno != errno.ELOOP:
                 raise
             raise NotADirectoryError(errno.ENOTDIR, "is a link", name) from error
-        if self._own and (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # it can be listed, and nothing more
-            os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
-        return handle
+        return _make_searchable(handle) if self._own else handle
 
     def _forget(self, kept: bytes) -> None:
         for path in [path for path in self._open if path not in (b"", kept)]:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bough.adapters.workspaces.disk import read_plain
+from bough.adapters.workspaces.disk import is_folder, read_plain
 
 IN_PROJECT = (".venv", "venv", "env", ".env")
 """Names that tools and people give an environment inside a project; it is recognised by its content."""
@@ -69,8 +69,9 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is a usable environment."""
-    known = (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
+    """Whether this folder is a usable environment. One that we may not look into is not: `os` says no there, where
+    `Path` raises."""
+    known = os.path.isfile(prefix / "pyvenv.cfg") or os.path.isdir(prefix / "conda-meta")  # noqa: PTH112, PTH113
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
 
@@ -87,7 +88,7 @@ def _list_below(folder: Path) -> Iterator[Path]:
             continue
         for name in names:
             child = place / name
-            if name.startswith(".") or name in _PASSED or child.is_symlink() or not child.is_dir():
+            if name.startswith(".") or name in _PASSED or not is_folder(child):
                 continue
             if (found := _find_in_folder(child)) is not None:
                 yield found

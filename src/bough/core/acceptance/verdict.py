@@ -25,7 +25,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     command: str
     why: str
-    """Where it comes from, as a phrase for people: `the step's test_command`, `tests/test_buffer.py` …"""
+    """Where it comes from, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
     runner: str = ""
     """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
     environment: str = ""
@@ -163,6 +163,11 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     advice: tuple[Remark, ...] = ()
     canary: str = ""
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
+
+    @property
+    def score(self) -> int:
+        """How good the work is, by its tests. One that cannot be loaded at all fails once and passes none."""
+        return self.passed - self.failed
 
     @property
     def finding(self) -> bool:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.ledger import Limits
+from bough.core.messages import Spoken
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
@@ -46,6 +47,8 @@ class Run(Struct, frozen=True):
     """How it was applied, until it is undone."""
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name; empty in old journals."""
+    protocols: dict[str, Spoken] = {}
+    """What its models used when it started."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
 
@@ -72,6 +75,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 origin=event.origin,
                 inherited=event.inherited,
                 endpoints=event.endpoints,
+                protocols=event.protocols,
                 started_at=record.at,
             )
         case e.RunResumed() as event:
@@ -131,7 +135,7 @@ def next_move(run: Run, goal: Task) -> Move | None:
     if goal.state is State.COMPLETED:
         return Finish(e.RunFinished("completed", goal.why))
     if goal.state is State.BLOCKED:
-        return Finish(e.RunFinished("not_verified", goal.why))
+        return Finish(e.RunFinished("not_proven", goal.why))
     if goal.state is State.FAILED:
         return Finish(e.RunFinished("failed", goal.why))
     return Start()

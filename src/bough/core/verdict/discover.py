@@ -34,7 +34,8 @@ def discover_check(
     """
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
-        return Check(step.test_command, "the step's test_command", find_runner_behind(step.test_command, look))
+        why = "you gave it" if task == GOAL else "its step names it"
+        return Check(step.test_command, why, find_runner_behind(step.test_command, look))
     name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
     found = _find_stated(step, look) or (_find_named_after(name, look) if name else None)
     if found is None and own.strip():
@@ -48,7 +49,7 @@ def _find_stated(step: Step, look: ProjectFiles) -> Check | None:
     if not path or path.startswith("/") or ".." in path.split("/"):
         return None
     check = find_file_check(path, look)
-    return replace(check, why=f"the step's test_file {path}") if check else None
+    return replace(check, why=f"its step names {path}") if check else None
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:

@@ -24,6 +24,8 @@ Spans = list[tuple[int, int, str]]
 """Spans of a text, and their replacements."""
 ReadText = Callable[[str], str]
 
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
+_COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*"}
 _TEST_NAMES = (
     r"^tests?(?:[-_.]|$)|[-_.](?:tests?|e2e)(?:\.[^.]+)?$|(?<=[a-z0-9])(?:Tests?|TestCase)\.[^.]+$|^Tests?(?=[A-Z])"
 )
@@ -121,6 +123,17 @@ class Language:
         r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
     )
     """What asserts that a condition holds, as a pattern."""
+
+    # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def strip_comments(self, text: str) -> str:
+        """What runs of a source file, in a form that comments and layout do not change."""
+        if not self.name:
+            return text
+        kept = re.sub(rf"(?s)({_STRING})|{_COMMENTS[self.comment]}", lambda found: found[1] or " ", text)
+        if self.comment == "//":
+            return " ".join(kept.split())
+        return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
 
     # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -36,7 +36,7 @@ def find_form(check: Check, paths: Sequence[str]) -> Form:
     folder = _find_folder(runner, tests)
     path = runner.probe_path.replace("{at}", f"{folder}/" if folder else "")
     path = path.replace("{suffix}", runner.find_probe_suffix(tests))
-    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder)
+    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=runner.probe_case)
 
 
 def _find_probe_runner(check: Check, paths: Sequence[str]) -> Runner | None:

@@ -52,7 +52,7 @@ def loads(text: str, path: str) -> bool:
     return any(re.search(stem, line) and re.search(_LOADS, line) for line in text.splitlines())
 
 
-class Reading:
+class ReadFiles:
     """What the check of a tree reads. `texts`: of the base, by path. `is_test`, `is_data`, `is_code`: by path."""
 
     def __init__(

@@ -133,6 +133,9 @@ class Runner:
     `find_probe_suffix` says; empty: it runs none."""
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
+    probe_case: ClassVar[str] = ""
+    """How a test begins in a probe, as a pattern whose group is its name: each test can have a file of its own; empty:
+    files of one folder must not repeat what others have."""
     probe_folder: ClassVar[bool] = False
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""

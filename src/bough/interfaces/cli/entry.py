@@ -43,7 +43,7 @@ GROUPS = {
         "apply": "Apply a run's changes to your files.",
         "undo": "Remove an applied run's changes from your files.",
         "pr": "Put a run's work on a branch, with a description for a pull request.",
-        "verify": "Check a run's work again.",
+        "verify": "Check a run's work again, or accept it.",
         "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
     },
     "Talk to it": {

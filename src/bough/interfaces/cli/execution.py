@@ -12,6 +12,7 @@ from typing import Protocol
 
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
+from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
 from bough.interfaces.cli.options import enable_gc, print_json_line
 from bough.interfaces.terminal.output import Line, make_output
@@ -38,6 +39,10 @@ class Display(Protocol):
     def progress(self, task: str, text: str) -> None: ...
 
     def notice(self, text: str) -> None: ...
+
+    def waiting(self, text: str) -> None:
+        """What the whole run waits for; empty: for nothing any longer."""
+        ...
 
     def shown(self) -> AbstractContextManager[None]: ...
 
@@ -73,6 +78,10 @@ class JsonDisplay:
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
+
+    def waiting(self, text: str) -> None:
+        if text:
+            self.notice(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -134,6 +143,10 @@ async def carry_out(
             return await work(_make_watch(stop, display, recorded, asked, there))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except BoughError as error:
+        if name and not isinstance(error, ClaimLost) and "bough resume" not in str(error):
+            error.args = (f"{str(error).rstrip('.')}. Nothing is lost: `bough resume {name[0]}` continues the run.",)
+        raise
     finally:
         unwatch()
 
@@ -175,7 +188,7 @@ def _make_watch(
     stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
 ) -> RunObserver:
     if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded)
+        return RunObserver(stop, display.progress, recorded, display.waiting)
     from bough.interfaces.cli.questions import Person
 
     person = Person(asked or Step("", ""), display, stop)
@@ -186,7 +199,7 @@ def _make_watch(
         recorded(record)
 
     approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, approve, person.ask, person.permit)
+    return RunObserver(stop, display.progress, seen, display.waiting, approve, person.ask, person.permit)
 
 
 def make_announcement(session: Session, record: e.Record) -> list[Line]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
 from bough.core.settings.agent_settings import MODEL, title_of
@@ -42,7 +40,7 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
     models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
     lines += [
         _make_fact("model", models),
-        _make_fact("budget", format_limits(event.limits)),
+        _make_fact("budget", format_limits(event.limits, grows=getattr(event, "grows", False))),
         _make_fact("sandbox", sandbox),
     ]
     return lines
@@ -56,14 +54,8 @@ def _describe_agents(agents: dict[str, str]) -> str:
 
 
 def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
-    """The command, with the reason: `.venv/bin/python -m pytest, because of …`."""
-    within = f" and {event.environment}" if event.environment else ""
-    return f"{event.command}, because {_join_reason(event.why)}{within}"
-
-
-def _join_reason(why: str) -> str:
-    """A reason is a clause (`tox is configured in tox.ini`) or names a thing (`scripts.test in package.json`)."""
-    return why if re.search(r"\b(is|are|was|were|said|says|said)\b", why) else f"of {why}"
+    """The command, with the reason: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
+    return f"{event.command} ({'; '.join(filter(None, (event.why, event.environment)))})"
 
 
 def _render_base(event: e.BaseChecked) -> list[Line]:

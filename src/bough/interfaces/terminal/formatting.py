@@ -185,9 +185,9 @@ def format_usage(spend: Spend) -> str:
     return tokens if spend.unpriced and not spend.cost else f"{tokens} · {format_cost(spend)}"
 
 
-def format_limits(limits: Limits) -> str:
-    """What a run may spend: `40 rounds · 100,000 tokens · no limit on cost or time`"""
-    said = [pluralize(limits.rounds, "round")]
+def format_limits(limits: Limits, grows: bool = False) -> str:
+    """What a run may spend: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`"""
+    said = [pluralize(limits.rounds, "round") + (", more if it is planned" if grows else "")]
     free = []
     for limit, words, name in (
         (limits.tokens, f"{limits.tokens or 0:,} tokens", "tokens"),

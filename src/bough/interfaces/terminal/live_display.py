@@ -140,7 +140,7 @@ class LiveDisplay:
         self._teller = Teller()
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
-        self._notice = ""
+        self._notice = self._waiting = ""
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
 
@@ -170,6 +170,9 @@ class LiveDisplay:
         self._notice = text
         if not self._asking:
             self._painter.draw(self._frame)
+
+    def waiting(self, text: str) -> None:
+        self._waiting = one_line(text)
 
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,7 +207,7 @@ class LiveDisplay:
 
     def _frame(self, width: int, height: int) -> list[Line]:
         now = self._clock()
-        bottom: list[Line] = [[(self._notice, "yellow")]] if self._notice else []
+        bottom: list[Line] = [[(said, "yellow")] for said in (self._waiting, self._notice) if said]
         room = height - 1 - len(bottom)
         tree = self._render_tree(width, room, now)
         news = [format_line(record, told) for record, told in self._recent] if height >= 12 else []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator
 
 from bough.core.events import Record
 from bough.interfaces.terminal.event_lines import Teller, format_line
+from bough.interfaces.terminal.formatting import one_line
 from bough.interfaces.terminal.output import Line, TerminalOutput
 
 
@@ -17,6 +19,7 @@ class PlainDisplay:
         self._paper = paper
         self._teller = Teller()
         self._gone = False
+        self._waiting = ""
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
         for entry in lines:
@@ -36,6 +39,11 @@ class PlainDisplay:
 
     def notice(self, text: str) -> None:
         self._say(text)
+
+    def waiting(self, text: str) -> None:
+        if text != self._waiting:
+            self._say(f"{time.strftime('%H:%M:%S')}  {one_line(text) or 'no longer waiting'}")
+        self._waiting = text
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:

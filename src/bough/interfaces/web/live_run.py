@@ -44,6 +44,8 @@ class LiveRun:
         """The last event processed."""
         self.status = "running"
         self.holder: str | None = None
+        self.missing = ""
+        """What it waits for on many machines: a worker, a tag."""
         self.answered = False
         """The open question has an answer, which the run has not read yet."""
         self.reshaped = 0
@@ -74,6 +76,7 @@ class LiveRun:
                 if len(records) < PIECE:
                     break
             self.status, self.holder = await find_standing(self._journal, self.view)
+            self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)

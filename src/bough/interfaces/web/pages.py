@@ -6,6 +6,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from msgspec.structs import asdict
 from bough.app.plan_proposals import Proposal
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import NewerRun, NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
 from bough.core.tree.task_state import State
@@ -62,7 +63,10 @@ def clean(value: Any) -> Any:
 
 async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limit: int) -> Json:
     names = await lives.names()
-    found = [await lives.run(name) for name in names[start : start + limit]]
+    found = []
+    for name in names[start : start + limit]:
+        with suppress(NewerRun):  # its own page says so
+            found.append(await lives.run(name))
     return {
         "project": project,
         "root": shorten_home(root),
@@ -98,6 +102,7 @@ def build_summary(run: LiveRun) -> Json:
         "leaves": len(leaves),
         "done": sum(row.task.state in settled for row in leaves),
         "waiting": list_waiting(run),
+        "missing": run.missing,
         "next": [
             {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
         ],

@@ -12,7 +12,13 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.languages.javascript.packages import PROBE_HOW, JavaScript, escape_regex, says_no_tests
+from bough.core.verdict.languages.javascript.packages import (
+    PROBE_CASE,
+    PROBE_HOW,
+    JavaScript,
+    escape_regex,
+    says_no_tests,
+)
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
     ClosingLine,
@@ -37,6 +43,7 @@ class Jest(JavaScript):
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
     probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
     probe_how = PROBE_HOW
     no_test = r"No tests found|Cannot use import statement"
 

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments
 from bough.core.verdict.languages.javascript.packages import (
+    PROBE_CASE,
     PROBE_HOW,
     JavaScript,
     escape_regex,
@@ -41,6 +42,7 @@ class NodeTestRunner(JavaScript):
     bad = frozenset({"not ok", "✖"})
     summary = r"✖ failing tests:|(#|ℹ) tests \d+"
     probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
     probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
     no_test = r"SyntaxError|Cannot use import statement"
     probe_suffix = ".test.mjs"

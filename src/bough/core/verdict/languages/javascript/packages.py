@@ -15,7 +15,9 @@ from bough.core.verdict.runner import ProjectCommand, Runner
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
-PROBE_HOW = "One test with the framework's own assertions; `await import(…)` inside it."
+PROBE_CASE = r"(?:test|it)\(\s*['\"`](.*?)['\"`]"
+"""How a test begins in a probe."""
+PROBE_HOW = "Tests with the framework's own assertions; `await import(…)` inside each."
 _NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
 
 

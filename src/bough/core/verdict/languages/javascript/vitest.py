@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from shlex import quote
 
 from bough.core.verdict.languages.javascript.jest import make_name_pattern
-from bough.core.verdict.languages.javascript.packages import PROBE_HOW, JavaScript, make_run_command, says_no_tests
+from bough.core.verdict.languages.javascript.packages import (
+    PROBE_CASE,
+    PROBE_HOW,
+    JavaScript,
+    make_run_command,
+    says_no_tests,
+)
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, choose_worst, find_last_lines, sum_numbers
 
@@ -25,6 +31,7 @@ class Vitest(JavaScript):
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
     probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
     no_test = r"No tests found|Cannot use import statement"
 

@@ -77,6 +77,11 @@ class Python(Language):
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
 
+    def strip_comments(self, text: str) -> str:
+        from bough.core.verdict.languages.python.bare_code import dump_code
+
+        return dump_code(text)
+
     def has_only_tests(self, text: str) -> bool:
         names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
         return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)

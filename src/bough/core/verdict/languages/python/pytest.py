@@ -78,7 +78,8 @@ class Pytest(Runner):
     total = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?"
     summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
     probe_path = "{at}test_probe_{name}.py"
-    probe_how = "One function `test_…` with plain `assert`s; `pytest.raises` for errors."
+    probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
+    probe_case = r"(?:async )?def (test\w*)\("
     probe_hint = r"\bpy(thon|test)"
     probe_broken = (2, 3, 4, 5)
     no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"

@@ -63,7 +63,8 @@ class Unittest(Runner):
         r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
     )
     probe_path = "{at}test_probe_{name}.py"
-    probe_how = "One `unittest.TestCase` with one `test_…` method; `self.assertRaises` for errors."
+    probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
+    probe_case = r"    (?:async )?def (test\w*)\("
     probe_broken = (5,)
     no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
     driver = DRIVER

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import subprocess
+import sys
 import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 from bough.adapters.models import wire
-from bough.adapters.models.http import HttpLink
+from bough.adapters.models.direct import DirectLink
 from bough.adapters.models.link import BadAddress, Link, LinkError, Silent, Timeouts, Unreachable
 from bough.adapters.models.wire import Client, read_everything
 
@@ -86,7 +88,7 @@ def told(
         one = server()
         listener = await asyncio.start_server(one.serve, "127.0.0.1", 0, ssl=secure)
         url = f"{'https' if secure else 'http'}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/x?y=1"
-        link = HttpLink(idle, trusted or ssl.create_default_context())
+        link = DirectLink(idle, trusted or ssl.create_default_context())
         try:
             return await use(one, link, url)
         finally:
@@ -217,6 +219,26 @@ def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: 
             await client.close()
 
     told(lambda: Server(PLAIN), use, secure=secure)
+
+
+def test_without_a_proxy_a_call_loads_no_http_library() -> None:
+    code = """
+import asyncio, sys
+from bough.adapters.models.link import Timeouts, Unreachable
+from bough.adapters.models.wire import Client
+
+async def main():
+    client = Client()
+    try:
+        async with client.link("http://127.0.0.1:1/").exchange("GET", "http://127.0.0.1:1/", [], b"", Timeouts(5, 5)):
+            pass
+    except Unreachable:
+        print([name for name in sys.modules if name.startswith(("httpx", "httpcore", "anyio"))])
+
+asyncio.run(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pytest.MonkeyPatch) -> None:
