@@ -212,6 +212,7 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     """How many bug hunters may try, all of whom only claim to be done."""
     repository: bool = False
     """The project is a git repository."""
+    goal: str = "Make add add."
     step: dict[str, Any] = {}
     """What else the step says."""
     missed: str = ""
@@ -223,7 +224,7 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
 
     def whole_step(self) -> Step:
         check = PROJECTS[self.project][0] if self.check is None else self.check
-        return Step("goal", "Make add add.", test_command=check or None, **self.step)
+        return Step("goal", self.goal, test_command=check or None, **self.step)
 
     def needs(self) -> str:
         """A program that it needs and that is not here; empty: none."""

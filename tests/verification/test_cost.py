@@ -19,6 +19,7 @@ from tests.harness import by_progress
 from tests.verification.cases import (
     DONE,
     FIX,
+    FIXED,
     PYTEST,
     Act,
     Case,
@@ -62,11 +63,20 @@ class Commands:
         monkeypatch.setattr(ProcessSandbox, "run", counted)
 
 
-def test_an_unchanged_test_side_costs_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_test_side_costs_one_narrowed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
     assert outcome.completed
-    assert len(commands.started) == 2, "the check at the base, and the check"
+    started = sorted(command for command, _ in commands.started)
+    assert started[:2] == [PYTEST, PYTEST], "the check at the base, and the check"
+    assert len(started) == 3 and "test_calc.py::test_add" in started[2], "the test that carries the claim, made wrong"
+
+
+def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(monkeypatch)
+    outcome, _ = play(Case(name="", does=[Act(write="notes.md", text="hello")], files={"calc.py": FIXED}), tmp_path)
+    assert outcome.completed
+    assert len(commands.started) == 2, "the check at the base, and the check: no test failed before, none is new"
 
 
 def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

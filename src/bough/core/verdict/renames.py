@@ -9,9 +9,11 @@ to the product.
 from __future__ import annotations
 
 import difflib
+import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.references import list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
 from bough.core.verdict.texts import differing
@@ -40,6 +42,42 @@ def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restore
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     product = Product(before, after)
     changed = [path for path in differing(before, after) if path in product]
+    moved = _find_moved(changed, before, after)
+    made = {path: _follow_moved(text, path, moved) for path, text in tests.items()}
+    made = {path: _rename(text, _find_names(tests, before, after, product, changed)) for path, text in made.items()}
+    return {path: text for path, text in made.items() if text != tests[path]}
+
+
+def _find_moved(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Product files that are in another folder now, under the same name."""
+    new: dict[str, list[str]] = {}
+    for path in changed:
+        if path not in before:
+            new.setdefault(last_segment(path), []).append(path)
+    gone = (path for path in changed if path not in after)
+    return {path: new[last_segment(path)][0] for path in gone if len(new.get(last_segment(path), ())) == 1}
+
+
+def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
+    """A test whose quoted relative paths lead to where the files are now."""
+    folder = parent_folder(test)
+    for old, new in moved.items():
+        was, now = (posixpath.relpath(path, folder or ".") for path in (old, new))
+        now = now if now.startswith(".") else f"./{now}"
+        stem, suffix = re.escape(was.rpartition(".")[0]), re.escape(f".{was.rpartition('.')[2]}")
+        pattern = rf"([\"'`])\./{stem}({suffix})?\1" if not was.startswith(".") else rf"([\"'`]){stem}({suffix})?\1"
+        text = re.sub(pattern, lambda hit: f"{hit[1]}{now if hit[2] else now.rpartition('.')[0]}{hit[1]}", text)  # noqa: B023
+    return text
+
+
+def _find_names(
+    tests: Mapping[str, str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    product: Product,
+    changed: Sequence[str],
+) -> dict[str, str]:
+    """The new names of what the product no longer has."""
     gone = _list_defined(before, changed) - _list_words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
     gone -= _list_words(after, product) if gone else set()
@@ -51,9 +89,7 @@ def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restore
         for path, text in tests.items()
         for pair in _pair_names(text, _find_successors(path, before, after), gone, new)
     }
-    names = {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
-    made = {path: _rename(text, names) for path, text in tests.items()}
-    return {path: text for path, text in made.items() if text != tests[path]}
+    return {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
 
 
 def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
