@@ -18,7 +18,7 @@ from msgspec import Struct
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
-from bough.core.verdict.references import Reading, names_file, names_path
+from bough.core.verdict.references import References, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
@@ -207,7 +207,7 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
 
 def _find_read(paths: Iterable[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
-    reading = Reading(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
+    reading = References(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
     return [path for path in paths if reading.reads(path, is_code(path)) and not names_file(request, path)]
 
 
