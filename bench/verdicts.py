@@ -1,6 +1,7 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
-    python -m bench.verdicts [--table sabotage|honest|tricks|tricks_honest] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE]
+    python -m bench.verdicts [--table sabotage|honest|tricks|tricks_honest] [--only TEXT] [--cases FILE] [--jobs N]
+                             [--json FILE]
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
 """

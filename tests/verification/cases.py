@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import re
 import shutil
 import sys
@@ -332,8 +333,11 @@ def explained(outcome: Outcome) -> str:
 
 
 def search_path() -> str:
-    """`python3` is the interpreter that runs these tests, because it has pytest."""
-    return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    """`python3` is the interpreter that runs these tests, because it has pytest; cargo is found without rustup, which
+    looks for its settings at home."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    places = [Path(sys.executable).parent, *sorted(home.glob(".rustup/toolchains/*/bin"))]
+    return os.pathsep.join([*map(str, places), os.environ["PATH"]])
 
 
 @pytest.fixture(autouse=True)
