@@ -70,8 +70,7 @@ async def open_ports(
     agents = _open_agents(session, outside, watch) if outside and list_outside_agents(outside) else None
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
-        spans = _open_spans(session.env)
-        if spans is not None:
+        if (spans := _open_spans(session.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
         make = partial(_make_model, session, choices, endpoints, known, agents, hidden)
         made = {name: make(name) for name in dict.fromkeys(models.values())}
