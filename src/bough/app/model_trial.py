@@ -74,17 +74,11 @@ async def try_model(choices: Choices) -> Trial:
             async with open_session(folder, create=True) as opened:
                 goal = build_goal_step(tiny.goal, check="python3 -m unittest -q test_calc")
                 outcome = await opened.start(goal, choices, RunObserver())
-                records = await opened.store.read(outcome.run, kinds=("AttemptStarted", "Escalated"))
-            begun = [record.event.protocol for record in records if isinstance(record.event, e.AttemptStarted)]
-            protocol = begun[-1] if begun else protocol
-            why = next((said for record in records if (said := _explain_change(record.event))), why)
+                records = await opened.store.read(outcome.run, kinds=("AttemptStarted",))
+            begun = [record.event for record in records if isinstance(record.event, e.AttemptStarted)]
+            protocol, why = (begun[-1].protocol, begun[-1].why) if begun else (protocol, why)
             rounds, tokens = rounds + outcome.spend.rounds, tokens + outcome.spend.tokens
             if outcome.completed:
                 solved.append(tiny.name)
     failed = tuple(tiny.name for tiny in TASKS if tiny.name not in solved)
     return Trial(tuple(solved), failed, protocol, why, rounds, tokens)
-
-
-def _explain_change(event: e.AnyEvent) -> str:
-    changed = isinstance(event, e.Escalated) and event.decision.rung == "other_protocol"
-    return event.decision.reason if isinstance(event, e.Escalated) and changed else ""

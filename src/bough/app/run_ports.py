@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
@@ -72,11 +71,10 @@ async def open_ports(
     async with AsyncExitStack() as closing:
         if (spans := _open_spans(session.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        make = partial(_make_model, session, choices, endpoints, known, agents, hidden)
-        made = {name: make(name) for name in dict.fromkeys(models.values())}
+        names = dict.fromkeys(models.values())
+        made = {name: _make_model(session, choices, endpoints, known, agents, hidden, name) for name in names}
         for model in made.values():
             closing.push_async_callback(model.close)
-        pace = partial(_pace, session, choices, endpoints, made, fence, watch)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
         verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
@@ -87,7 +85,7 @@ async def open_ports(
                 closing.push_async_callback(last.close)
         ports = Ports(
             store=session.store,
-            models={tier: pace(name) for tier, name in models.items()},  # type: ignore[misc]
+            models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
