@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +53,7 @@ class Exchange:
         self._remote = remote
         self._sent: set[str] = set()
         self._here: set[str] = set()
+        self._bringing = threading.Lock()
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,6 +102,11 @@ class Exchange:
         """Fetch the tree, when the store has it; otherwise the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
+        # One at a time: while one task of this worker fetches a tree, its own object can be here before what it names.
+        with self._bringing:
+            self._bring(tree)
+
+    def _bring(self, tree: str) -> None:
         if not self._is_here(tree):
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
             lacking = []
