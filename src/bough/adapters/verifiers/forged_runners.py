@@ -16,15 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from bough.core.verdict.language import Language
+from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.test_files import find_loaded_packages
 
-_NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
-_PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
-_LISTS = (
-    *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
-    *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
-)
-"""Where package managers record what they installed."""
+_BY_LIST = [language for language in LANGUAGES if language.package_lists]
+_BY_HASH = [name for language in LANGUAGES if language.environment for name in language.installed_runners]
 _PACKAGES = {"py.test": "pytest"}
 
 
@@ -33,29 +30,31 @@ def find_forged_runners(
 ) -> list[str]:
     """Programs with a runner's name, and packages that JavaScript tests load, without a record of their installation.
     `tracked`: whether a path is in the tree, which is judged elsewhere. `texts`: tests and others, by path."""
-    installed = root / "node_modules"
-    found = list(_list_node_packages(installed, find_loaded_packages(texts))) if installed.is_dir() else []
+    found: list[tuple[Path, str]] = []
+    for language in _BY_LIST:
+        if (installed := root / language.packages).is_dir():
+            found += _list_packages(installed, language, find_loaded_packages(texts))
     for name in (".venv", "venv", "env"):
         found += _list_environment_packages(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]
     return [f"{what} ({path})" for path, what in shown if not tracked(path)]
 
 
-def _list_node_packages(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:
+def _list_packages(folder: Path, language: Language, loaded: set[str]) -> Iterator[tuple[Path, str]]:
     listed = ""
-    for name in _LISTS:
+    for name in language.package_lists:
         with suppress(OSError):
             listed += (folder / name).read_text(errors="replace")
-    for name in _NODE:
+    for name in language.installed_runners:
         program = folder / ".bin" / name
         if not program.is_file():
             continue
         package = folder / ("@playwright/test" if name == "playwright" else name)
         if name not in listed or not _is_package(package):
-            yield program, f"the test runner {name} in node_modules was not installed by a package manager"
+            yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     for name in sorted(loaded):
         if (folder / name).is_dir() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
-            yield folder / name, f"the tests load {name}, which in node_modules was not installed by a package manager"
+            yield folder / name, f"the tests load {name}, which in {folder.name} was not installed by a package manager"
 
 
 def _is_package(folder: Path) -> bool:
@@ -67,7 +66,7 @@ def _is_package(folder: Path) -> bool:
 
 
 def _list_environment_packages(folder: Path) -> Iterator[tuple[Path, str]]:
-    for name in _PYTHON:
+    for name in _BY_HASH:
         program = folder / "bin" / name
         if program.is_file() and not _is_recorded(folder, _PACKAGES.get(name, name)):
             yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"

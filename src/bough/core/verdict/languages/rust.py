@@ -176,7 +176,16 @@ class Rust(Language):
     dependency_files = r"(^|/)Cargo\.toml$"
     settings = r"\.cargo/config[^/]*"
     programs = frozenset({"cargo"})
-    test_run_signs = r"cfg!?\(.*\btest\b"
+    signs = (
+        ("tests", r"cfg!?\(.*\btest\b"),
+        ("start", "std::env"),
+        ("callers", "Backtrace thread::current"),
+        ("meaning", "PartialEq"),
+        ("interpreter", "macro_rules"),
+        ("sources", "fs::read"),
+    )
+    frames = r"/rustc/"
+    noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:

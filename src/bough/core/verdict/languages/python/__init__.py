@@ -69,11 +69,28 @@ class Python(Language):
         ("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11"),
         ("setup.cfg", r"pytest|coverage|options\.entry_points"),
     )
-    programs = frozenset(
-        {*"pytest py.test unittest python python3 tox nox nose2 hatch pdm poetry uv".split()}  # noqa: SIM905
-    )
+    installed_runners = ("pytest", "py.test", "tox", "nox", "nose2")
+    programs = frozenset({*installed_runners, *"unittest python python3 hatch pdm poetry uv".split()})  # noqa: SIM905
     environment = "pyvenv.cfg"
-    test_run_signs = "pytest unittest PYTEST_"
+    signs = (
+        ("tests", "pytest unittest PYTEST_"),
+        ("start", r"sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv /proc/ __main__ isatty"),
+        ("callers", r"_getframe inspect\b traceback currentframe \.f_\w+ findCaller stack_info"),
+        (
+            "meaning",
+            r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__ total_ordering setattr
+            __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock \binf\b \bnan\b""",
+        ),
+        (
+            "interpreter",
+            r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit os\.exec
+            sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit)
+            getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])""",
+        ),
+        ("text", r"\b(?:eval|exec|compile)\( b64decode marshal"),
+        ("sources", r"\.read_text\( \bopen\( linecache glob\( os\.walk listdir"),
+    )
+    frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
 
