@@ -222,6 +222,13 @@ class Language:
         return {}
 
 
+def find_table_name(text: str, table: str) -> str:
+    """The `name` that a table of a TOML file says; empty: none. Without a parser, which takes longer to load than all
+    records."""
+    found = re.search(rf"(?ms)^\[{re.escape(table)}\](?:(?!^\[).)*?^name\s*=\s*[\"']([^\"'\n]+)", text)
+    return found[1] if found else ""
+
+
 def _spell(name: str) -> str:
     return re.escape(name) if "/" in name else re.sub(r"[-_.]+", "[-_.]+", re.sub(r"[^\w.-]", ".", name))
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
@@ -166,14 +164,8 @@ class Python(Language):
         return f"It is not in {place.environment}: install it there (`{python} -m pip install {missing.name}`)."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
-        try:
-            read_toml: dict[str, Any] = tomllib.loads(read("pyproject.toml"))
-        except ValueError:
-            read_toml = {}
-        tool = read_toml.get("tool")
-        for table in (read_toml.get("project"), tool.get("poetry") if isinstance(tool, dict) else None):
-            if isinstance(table, dict) and table.get("name"):
-                yield str(table["name"])
+        names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
+        yield from filter(None, names)
         if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
             yield named[1]
 
