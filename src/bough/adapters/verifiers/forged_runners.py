@@ -10,22 +10,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from bough.core.verdict.language import Language
+from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.test_files import find_loaded_packages
 from bough.trust.files import Place
 
-_NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
-_PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
-_LISTS = (*(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),)
-"""Where package managers record what they installed, in `node_modules` …"""
-_LOCKS = ("package-lock.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb")
-"""… and next to it."""
+_BY_LIST = [language for language in LANGUAGES if language.package_lists]
+_BY_HASH = [name for language in LANGUAGES if language.environment for name in language.installed_runners]
 _LARGEST = 64 << 20
-"""Bytes of such a list."""
+"""Bytes of a list of installed packages."""
 _PACKAGES = {"py.test": "pytest"}
 
 
@@ -35,27 +34,29 @@ def find_forged_runners(
     """Programs with a runner's name, and packages that JavaScript tests load, without a record of their installation.
     `tracked`: whether a path is in the tree, which is judged elsewhere. `texts`: tests and others, by path."""
     top = Place(root, links=True)
-    installed = top / "node_modules"
-    found = list(_list_node_packages(top, find_loaded_packages(texts))) if installed.is_folder() else []
+    found: list[tuple[Place, str]] = []
+    for language in _BY_LIST:
+        if (top / language.packages).is_folder():
+            found += _list_packages(top, language, find_loaded_packages(texts))
     for name in (".venv", "venv", "env"):
         found += _list_environment_packages(top / name)
     return [f"{what} ({place.name})" for place, what in found if not tracked(place.name)]
 
 
-def _list_node_packages(top: Place, loaded: set[str]) -> Iterator[tuple[Place, str]]:
-    folder = top / "node_modules"
-    lists = [*(folder / name for name in _LISTS), *(top / name for name in _LOCKS)]
+def _list_packages(top: Place, language: Language, loaded: set[str]) -> Iterator[tuple[Place, str]]:
+    folder = top / language.packages
+    lists = [top / posixpath.normpath(f"{language.packages}/{name}") for name in language.package_lists]
     listed = "".join(place.text(_LARGEST) for place in lists)
-    for name in _NODE:
+    for name in language.installed_runners:
         program = folder / ".bin" / name
         if not program.is_regular():
             continue
         package = folder / ("@playwright/test" if name == "playwright" else name)
         if name not in listed or not _is_package(package):
-            yield program, f"the test runner {name} in node_modules was not installed by a package manager"
+            yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     for name in sorted(loaded):
         if (folder / name).is_folder() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
-            yield folder / name, f"the tests load {name}, which in node_modules was not installed by a package manager"
+            yield folder / name, f"the tests load {name}, which in {folder.name} was not installed by a package manager"
 
 
 def _is_package(folder: Place) -> bool:
@@ -68,7 +69,7 @@ def _is_package(folder: Place) -> bool:
 
 def _list_environment_packages(folder: Place) -> Iterator[tuple[Place, str]]:
     sites = _list_sites(folder)
-    for name in _PYTHON:
+    for name in _BY_HASH:
         program = folder / "bin" / name
         if program.is_regular() and not _is_recorded(sites, _PACKAGES.get(name, name)):
             yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bough.adapters.workspaces.python_environment import Environment
 from bough.core.verdict.language import Installation, Missing
+from bough.core.verdict.paths import is_made_folder
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.trust.files import Place
 
@@ -69,12 +70,6 @@ class Remedies:
         return tuple(found[:SHOWN])
 
 
-_MADE = re.compile(
-    r"(^|/)(__pycache__|\.[a-z]+_cache|\.hypothesis|[^/]*\.egg-info|[^/]*\.pyc|\.coverage[^/]*|htmlcov|\.DS_Store"
-    r"|\.?venv|env|node_modules|target|build|dist|\.tox|\.nox|\.idea|\.vscode|\.eggs)(/|$)"
-)
-
-
 def _is_generated(name: str) -> bool:
     """What tools regenerate on their own, or what checkouts get anyway."""
-    return name.startswith(".bough/") or _MADE.search(name) is not None
+    return is_made_folder(name) or "env" in name.split("/")

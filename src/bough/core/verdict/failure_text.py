@@ -13,16 +13,14 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case
 from bough.core.verdict.cases import cut_middle
+from bough.core.verdict.registry import LANGUAGES
 
 SIZE = 1_500
 MOST_FAILURES = 10
 _AROUND = 3
 _WIDEST = 160
-_FOREIGN = (
-    r"node:internal|node:async_hooks|/node_modules/|site-packages/|/lib/python3|/rustc/|/usr/local/go/src|<frozen "
-    r"|_pytest/|/pluggy/"
-)
-_RUST_FRAME = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
+_FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
+_NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
 _PLACE = r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b"
 _EXCERPT = "  the code at "
 
@@ -66,7 +64,7 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
         elif not line.startswith("    "):
             inside = False
         foreign = re.search(_FOREIGN, line) and re.match(r"\s+(at |File )|/\S+:\d+: ", line)
-        if not inside and not foreign and not re.match(_RUST_FRAME, line):
+        if not inside and not foreign and not re.match(_NOISE, line):
             kept.append(line[:_WIDEST])
     return kept
 

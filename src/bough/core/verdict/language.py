@@ -106,8 +106,17 @@ class Language:
     """The folder of installed packages, for a language whose packages are installed below the project."""
     environment: ClassVar[str] = ""
     """The file that marks an environment, which is read although no tree has it."""
-    test_run_signs: ClassVar[str] = ""
-    """What product code contains that looks for a test run, as patterns with blanks between them."""
+    signs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Product code that a reviewer may want to look at, as pairs of a kind of `suspicious_code` and patterns with
+    blanks between them."""
+    installed_runners: ClassVar[tuple[str, ...]] = ()
+    """Programs of test runners that its package managers install."""
+    package_lists: ClassVar[tuple[str, ...]] = ()
+    """Where package managers record what they installed, seen from the folder of installed packages."""
+    frames: ClassVar[str] = ""
+    """Places in a trace that are not the project's own, as a pattern: its runners and libraries."""
+    noise: ClassVar[str] = ""
+    """Other lines of a trace that say nothing, as a pattern of their beginnings."""
     moved: ClassVar[str] = ""
     """How the message of a test begins that no longer runs because what it uses has another name or place now."""
     scripts: ClassVar[bool] = False
@@ -211,6 +220,13 @@ class Language:
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         """Command lines that a manifest gives names to."""
         return {}
+
+
+def find_table_name(text: str, table: str) -> str:
+    """The `name` that a table of a TOML file says; empty: none. Without a parser, which takes longer to load than all
+    records."""
+    found = re.search(rf"(?ms)^\[{re.escape(table)}\](?:(?!^\[).)*?^name\s*=\s*[\"']([^\"'\n]+)", text)
+    return found[1] if found else ""
 
 
 def _spell(name: str) -> str:

@@ -24,10 +24,7 @@ THE_CHECK = "the check"
 SHOWN_LINES = 12
 SHOWN_TEXT = 600
 _MOVED = "|".join(language.moved for language in LANGUAGES if language.moved)
-_BROKEN = (
-    r"(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Reference|Syntax)Error|MODULE_NOT_FOUND"
-    r"|ENOENT|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
-)
+_BROKEN = rf"{_MOVED}|ENOENT|[Nn]o such file|[Cc]annot find|[Nn]ot[ _](?:found|defined)|NOT_FOUND"
 
 
 def has_results(baseline: Baseline) -> bool:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from shlex import quote
 
-from bough.core.verdict.paths import list_parents, parent_folder
-
-_NOT_OURS = frozenset(
-    """node_modules .venv venv .git .hg .tox .nox target dist build vendor third_party __pycache__ site-packages
-    .mypy_cache .pytest_cache .ruff_cache .bough .eggs bower_components Pods .next htmlcov""".split()  # noqa: SIM905
-)
-"""Folders whose files are third-party or generated."""
+from bough.core.verdict.paths import is_made_folder, list_parents, parent_folder
 
 
 class ProjectFiles:
@@ -20,8 +14,7 @@ class ProjectFiles:
     def __init__(self, files: Collection[str], read: Callable[[str], str | None], folder: str = "") -> None:
         prefix = f"{folder}/" if folder else ""
         below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
-        foreign: dict[str, bool] = {}  # by folder: there may be hundreds of thousands of files
-        own = [path for path in below if path and not _is_foreign(parent_folder(path), foreign)]
+        own = [path for path in below if path and not is_made_folder(parent_folder(path))]
         self.folder = folder
         """Relative to the workspace; empty for the workspace itself."""
         self.files = frozenset(own)
@@ -57,13 +50,6 @@ class ProjectFiles:
     def has_in_workspace(self, listed: str, readable: str) -> bool:
         """Whether the workspace lists the one file or can read the other, which no tree may have."""
         return listed in self._all or self._read(readable) is not None
-
-
-def _is_foreign(folder: str, known: dict[str, bool]) -> bool:
-    found = known.get(folder)
-    if found is None:
-        found = known[folder] = not _NOT_OURS.isdisjoint(folder.split("/"))
-    return found
 
 
 def run_in_folder(folder: str, command: str) -> str:

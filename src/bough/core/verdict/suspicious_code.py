@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from bough.core.acceptance.verdict import Remark
 from bough.core.verdict.registry import LANGUAGES
@@ -18,26 +19,17 @@ from bough.core.verdict.texts import differing
 MOST = 20
 TESTS = 1_000
 """Test files that are searched for values."""
-_LOOKS = {
-    "looks for a test run": " ".join(
-        [r"\btest_\w+ _test\b", *(language.test_run_signs for language in LANGUAGES if language.test_run_signs)]
-    ),
-    "looks at how the program was started": r"""sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv std::env /proc/
-        process\.(?:argv|execArgv|mainModule|env) __main__ require\.main module\.(?:parent|children) isatty""",
-    "looks at its callers": r"""_getframe inspect\b traceback currentframe \.f_\w+ \bstack\b captureStackTrace Backtrace
-        thread::current findCaller stack_info""",
-    "changes what equality, text or numbers mean": r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__
-        __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock valueOf toJSON Symbol\. Proxy PartialEq
-        total_ordering setattr inspect\.custom \binf\b \bnan\b""",
-    "reaches into the interpreter or the runner": r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit
-        os\.exec sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit) require\.cache
-        require\((?!['"][\w./@:-]+['"]\))
-        macro_rules getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])
-        require\(['"](?:node:)?(?:assert|test|module) getBuiltinModule process\.(?:exit|on) Module\b""",
-    "runs text as code": r"""\b(?:eval|exec|compile)\( new\sFunction \bvm\. b64decode marshal fromCharCode""",
-    "reads source files": r"""\.read_text\( \bopen\( readFileSync linecache glob\( os\.walk listdir fs::read""",
+_KINDS = {
+    "tests": "looks for a test run",
+    "start": "looks at how the program was started",
+    "callers": "looks at its callers",
+    "meaning": "changes what equality, text or numbers mean",
+    "interpreter": "reaches into the interpreter or the runner",
+    "text": "runs text as code",
+    "sources": "reads source files",
 }
-"""What it may be doing, and the patterns for that."""
+"""What code may be doing; the patterns are in the language records."""
+_ANYWHERE = {"tests": r"\btest_\w+ _test\b", "start": "getenv /proc/"}
 _LITERAL = r"\"[^\"\n]{2,}\"|'[^'\n]{2,}'|(?<![\w.])-?\d[\d_.]*\b"
 
 
@@ -49,10 +41,16 @@ def advise(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Remark,
     tests = [line for path in _near(product, after) for line in _list_asserted_values(after[path])] if product else []
     for path in product:
         for number, line in _list_new_lines(before.get(path, ""), after[path]):
-            what = next((what for what, words in _LOOKS.items() if re.search("|".join(words.split()), line)), "")
+            what = next((what for what, pattern in _list_signs() if re.search(pattern, line)), "")
             if what or (what := _find_copied_values(line, tests)):
                 found.append(Remark(path, number, what))
     return tuple(found[:MOST])
+
+
+@cache
+def _list_signs() -> list[tuple[str, str]]:
+    signs = [_ANYWHERE, *(dict(language.signs) for language in LANGUAGES)]
+    return [(what, "|".join(" ".join(one.get(kind, "") for one in signs).split())) for kind, what in _KINDS.items()]
 
 
 def _near(changed: list[str], texts: Mapping[str, str]) -> list[str]:

@@ -17,12 +17,11 @@ from msgspec import Struct
 
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import DATA, Language, is_test_folder
-from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import ReadFiles, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
-_FOREIGN = frozenset("node_modules .venv venv site-packages .git .tox .nox __pycache__ .bough".split())  # noqa: SIM905
 _ALL_SETTINGS = (*(runner.settings for runner in RUNNERS), *(language.settings for language in LANGUAGES))
 _SETTINGS = rf"(?:^|/)(?:{'|'.join(settings for settings in _ALL_SETTINGS if settings)})$"
 """Files that only configure test runs: those of the runners, and of the tools around them."""
@@ -45,12 +44,7 @@ def is_code(path: str) -> bool:
 
 def is_foreign(path: str) -> bool:
     """Installed or generated, not the project's own."""
-    return _foreign_folder(path.rpartition("/")[0])
-
-
-@lru_cache(maxsize=1_000)
-def _foreign_folder(folder: str) -> bool:
-    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folder.split("/"))
+    return is_installed_folder(parent_folder(path))
 
 
 def is_data(path: str) -> bool:

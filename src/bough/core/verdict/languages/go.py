@@ -177,6 +177,7 @@ class GoLanguage(Language):
     manifests = ("go.mod",)
     dependency_files = r"(^|/)go\.mod$"
     programs = frozenset({"go"})
+    frames = r"/usr/local/go/src"
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         found = next((hit for text in texts if (hit := re.search(_NO_MODULE, text))), None)

@@ -92,6 +92,7 @@ class MakeFiles(Language):
     manifests = NAMES
     settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
     programs = frozenset({"make", "just", "task"})
+    moved = r"make(?:\[\d+\])?: \*\*\* No rule"
 
 
 LANGUAGE = MakeFiles()

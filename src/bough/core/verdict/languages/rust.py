@@ -4,7 +4,6 @@ tests."""
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
@@ -13,7 +12,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, make_case
-from bough.core.verdict.language import Installation, Language, Missing, ReadText
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
@@ -176,7 +175,16 @@ class Rust(Language):
     dependency_files = r"(^|/)Cargo\.toml$"
     settings = r"\.cargo/config[^/]*"
     programs = frozenset({"cargo"})
-    test_run_signs = r"cfg!?\(.*\btest\b"
+    signs = (
+        ("tests", r"cfg!?\(.*\btest\b"),
+        ("start", "std::env"),
+        ("callers", "Backtrace thread::current"),
+        ("meaning", "PartialEq"),
+        ("interpreter", "macro_rules"),
+        ("sources", "fs::read"),
+    )
+    frames = r"/rustc/"
+    noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
@@ -197,12 +205,8 @@ class Rust(Language):
         return "Run `cargo fetch` first, where there is network access."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
-        try:
-            package = tomllib.loads(read("Cargo.toml")).get("package")
-        except ValueError:
-            return
-        if isinstance(package, dict) and package.get("name"):
-            yield str(package["name"])
+        if name := find_table_name(read("Cargo.toml"), "package"):
+            yield name
 
 
 LANGUAGE = Rust()

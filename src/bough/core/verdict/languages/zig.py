@@ -70,6 +70,7 @@ class ZigLanguage(Language):
     runners = (Zig(),)
     manifests = ("build.zig",)
     programs = frozenset({"zig"})
+    frames = r"/lib/std/|/lib/compiler/"
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         heads = re.finditer(r"(?m)^test\b[^{\n]*(?=\{)", text)

@@ -33,12 +33,29 @@ class JavaScriptLanguage(Language):
     dependency_files = r"(^|/)package\.json$"
     settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
     sections = tuple(("package.json", name) for name in ("ava", "nyc", "c8", "tap"))
-    programs = frozenset(
-        """jest vitest mocha node npm npx yarn pnpm bun deno ava tap playwright cypress nyc c8 tsx ts-node tape uvu
-        """.split()  # noqa: SIM905
+    installed_runners = tuple(
+        "jest vitest mocha ava tap playwright cypress nyc c8 tsx ts-node tape uvu".split()  # noqa: SIM905
+    )
+    programs = frozenset({*installed_runners, *"node npm npx yarn pnpm bun deno".split()})  # noqa: SIM905
+    package_lists = (
+        *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
+        *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
     )
     packages = "node_modules"
-    test_run_signs = r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"
+    signs = (
+        ("tests", r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"),
+        ("start", r"process\.(?:argv|execArgv|mainModule|env) require\.main module\.(?:parent|children) isatty"),
+        ("callers", r"\bstack\b captureStackTrace"),
+        ("meaning", r"valueOf toJSON Symbol\. Proxy inspect\.custom"),
+        (
+            "interpreter",
+            r"""require\.cache require\((?!['"][\w./@:-]+['"]\)) getBuiltinModule process\.(?:exit|on)
+            Module\b require\(['"](?:node:)?(?:assert|test|module)""",
+        ),
+        ("text", r"\b(?:eval|exec|compile)\( new\sFunction \bvm\. fromCharCode"),
+        ("sources", "readFileSync"),
+    )
+    frames = r"node:internal|node:async_hooks|/node_modules/"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
 
     def list_loaded_packages(self, text: str) -> Collection[str]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.bare_code import dump_code
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.pytest import Pytest
@@ -70,11 +68,28 @@ class Python(Language):
         ("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11"),
         ("setup.cfg", r"pytest|coverage|options\.entry_points"),
     )
-    programs = frozenset(
-        {*"pytest py.test unittest python python3 tox nox nose2 hatch pdm poetry uv".split()}  # noqa: SIM905
-    )
+    installed_runners = ("pytest", "py.test", "tox", "nox", "nose2")
+    programs = frozenset({*installed_runners, *"unittest python python3 hatch pdm poetry uv".split()})  # noqa: SIM905
     environment = "pyvenv.cfg"
-    test_run_signs = "pytest unittest PYTEST_"
+    signs = (
+        ("tests", "pytest unittest PYTEST_"),
+        ("start", r"sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv /proc/ __main__ isatty"),
+        ("callers", r"_getframe inspect\b traceback currentframe \.f_\w+ findCaller stack_info"),
+        (
+            "meaning",
+            r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__ total_ordering setattr
+            __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock \binf\b \bnan\b""",
+        ),
+        (
+            "interpreter",
+            r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit os\.exec
+            sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit)
+            getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])""",
+        ),
+        ("text", r"\b(?:eval|exec|compile)\( b64decode marshal"),
+        ("sources", r"\.read_text\( \bopen\( linecache glob\( os\.walk listdir"),
+    )
+    frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
 
@@ -148,14 +163,8 @@ class Python(Language):
         return f"It is not in {place.environment}: install it there (`{python} -m pip install {missing.name}`)."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
-        try:
-            read_toml: dict[str, Any] = tomllib.loads(read("pyproject.toml"))
-        except ValueError:
-            read_toml = {}
-        tool = read_toml.get("tool")
-        for table in (read_toml.get("project"), tool.get("poetry") if isinstance(tool, dict) else None):
-            if isinstance(table, dict) and table.get("name"):
-                yield str(table["name"])
+        names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
+        yield from filter(None, names)
         if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
             yield named[1]
 
