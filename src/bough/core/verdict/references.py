@@ -23,7 +23,7 @@ _DEFINED = (
 """What a text defines, in most languages."""
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
-    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?)(?:$|[\W_])"
+    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
 _BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"

@@ -132,6 +132,7 @@ def restore_test_side(
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
+    called += "".join(f"\n{before[path]}" for path in split_words(command) if path in before)
     loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
@@ -180,7 +181,7 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
         programs = {last_segment(word) for word in split_words(command)}
         own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
         return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
-    if added and (_shadows_runner(path) or path in split_words(command)):
+    if added and (_shadows_runner(path) or path in split_words(command) or _is_called(path, called)):
         return True
     return _is_script(path) and names_path(_strip_tested(called), path)
 
@@ -188,6 +189,14 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
 def _strip_tested(command: str) -> str:
     """A command without what it only compares the output of: that is what it tests."""
     return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
+
+
+def _is_called(path: str, called: str) -> bool:
+    """Named like a program that the check runs, in a folder of programs."""
+    return (
+        parent_folder(path).endswith("bin")
+        and re.search(rf"(?m)(?:^|[|;&(`]|\\bif|!)\s*{re.escape(last_segment(path))}(?![\w.-])", called) is not None
+    )
 
 
 def _shadows_runner(path: str) -> bool:
