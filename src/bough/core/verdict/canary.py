@@ -49,8 +49,8 @@ def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tu
 
 
 def falsify_files(texts: Mapping[str, str], command: str, singly: bool = False) -> list[dict[str, str]]:
-    """Files that a check names, directly or in a recipe, or else all tests, with falsified expected values: all of them,
-    or one at a time, since a test that fails hides one that does not."""
+    """Files that a check names, directly or in a recipe, or else all tests, with falsified expected values: all of
+    them, or one at a time, since a test that fails hides one that does not."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in code if names_path(called, path)]

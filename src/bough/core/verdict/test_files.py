@@ -132,14 +132,17 @@ def restore_test_side(
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
-    called += "".join(f"\n{before[path]}" for path in split_words(command) if path in before)
+    programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
+    shadows = {path for path in added if _is_called(path, programs)}
     loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
-        if _is_test_only(path, path in added, command, called, loaded) or (
-            inside and find_language(path).has_only_tests(old or "")
+        if (
+            _is_test_only(path, path in added, command, called, loaded)
+            or path in shadows
+            or (inside and find_language(path).has_only_tests(old or ""))
         ):
             paths.append(path)
         elif (made := _restore_part(path, old, new, inside)) is not None:
@@ -181,7 +184,7 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
         programs = {last_segment(word) for word in split_words(command)}
         own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
         return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
-    if added and (_shadows_runner(path) or path in split_words(command) or _is_called(path, called)):
+    if added and (_shadows_runner(path) or path in split_words(command)):
         return True
     return _is_script(path) and names_path(_strip_tested(called), path)
 
