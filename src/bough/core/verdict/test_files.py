@@ -18,7 +18,7 @@ from msgspec import Struct
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
-from bough.core.verdict.references import ReadFiles, names_file, names_path
+from bough.core.verdict.references import ReadFiles, behaves, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
@@ -217,10 +217,12 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_read(paths: Iterable[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
+def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
     reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
-    return [path for path in paths if reading.reads(path, is_code(path)) and not names_file(request, path)]
+    # In a language that has no record, what defines something is code.
+    code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
+    return [path for path in paths if reading.reads(path, path in code) and not names_file(request, path)]
 
 
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
