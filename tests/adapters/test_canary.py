@@ -73,7 +73,9 @@ def test_cases_other_tests_scripts_and_documentation() -> None:
     assert "[(1, 3), pytest.param(3, 5)]" in wrong
     assert falsify_expectations({"t.py": text}, ["u.py::test_a"]) == ({}, set())
     script = "assert f() == 1\nassert g() == 2\n"
-    assert falsify_files({"check.py": script}, "python3 check.py") == {"check.py": "assert f() == 1\nassert g() == 3\n"}
+    assert falsify_files({"check.py": script}, "python3 check.py") == [
+        {"check.py": "assert f() == 1\nassert g() == 3\n"}
+    ]
     module = 'def add(a):\n    """\n    >>> add(1)\n    2\n    """\n'
     assert "2~7919" in falsify_expectations({"calc.py": module}, ["calc.py::calc.add"])[0]["calc.py"]
     skipped = module.replace("add(1)\n", "add(1)  # doctest: +SKIP\n")
@@ -123,7 +125,7 @@ def test_an_expectation_can_be_made_wrong_in_every_language(path: str) -> None:
     if name:
         assert falsify_expectations({path: text}, [f"{path}::{name}"]) == ({path: wrong}, {f"{path}::{name}"})
     else:  # it is itself the check
-        assert falsify_files({path: text}, f"run {path}") == {path: wrong}
+        assert falsify_files({path: text}, f"run {path}") == [{path: wrong}]
 
 
 def test_no_language_is_left_out() -> None:

@@ -48,14 +48,18 @@ def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tu
     return wrong, done
 
 
-def falsify_files(texts: Mapping[str, str], command: str) -> dict[str, str]:
-    """Files that a check names, directly or in a recipe, or else all tests, with their expected values falsified."""
+def falsify_files(texts: Mapping[str, str], command: str, singly: bool = False) -> list[dict[str, str]]:
+    """Files that a check names, directly or in a recipe, or else all tests, with falsified expected values: all of
+    them, or one at a time, since a test that fails hides one that does not."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
     named = [path for path in code if names_path(called, path)]
     tests = [path for path in named if is_test_file(path)] or named or [path for path in code if is_test_file(path)]
     found = {path: find_language(path).falsify(texts[path], set(), True)[0] for path in tests[:MOST]}
-    return {path: apply_changes(texts[path], changes) for path, changes in found.items() if changes}
+    if singly:
+        return [{path: apply_changes(texts[path], [one])} for path, changes in found.items() for one in changes]
+    whole = {path: apply_changes(texts[path], changes) for path, changes in found.items() if changes}
+    return [whole] if whole else []
 
 
 def is_test_of(test: str, path: str) -> bool:

@@ -179,7 +179,9 @@ def _split_arguments(text: str, at: int) -> list[tuple[int, int]]:
             if open_now == 0:
                 break
             open_now -= 1
-        elif open_now == 0 and (letter == "," or (not enclosed and letter in "\n;#")):
+        elif open_now == 0 and (
+            letter == "," or (not enclosed and (letter in "\n;#" or text[at : at + 2] in ("||", "&&")))
+        ):
             found.append((start, at))
             start = at + 1
             if letter != ",":

@@ -23,11 +23,16 @@ _DEFINED = (
 """What a text defines, in most languages."""
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
-    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?)(?:$|[\W_])"
+    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
 _BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
+
+
+def behaves(text: str) -> bool:
+    """Whether it holds more than values."""
+    return re.search(_BEHAVES, text) is not None
 
 
 def list_defined(text: str) -> set[str]:
@@ -116,7 +121,7 @@ class ReadFiles:
 
 def _provides(path: str, text: str, own: Collection[str]) -> bool:
     """It asserts something, its names say that something is compared with it, or it holds nothing but values."""
-    if not re.search(_BEHAVES, text):
+    if not behaves(text):
         return True
     asserts = rf"(?m)^\s*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
     said = "\n".join([path, *own])

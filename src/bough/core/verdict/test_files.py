@@ -18,7 +18,7 @@ from msgspec import Struct
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
-from bough.core.verdict.references import ReadFiles, names_file, names_path
+from bough.core.verdict.references import ReadFiles, behaves, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
 from bough.core.verdict.texts import FileChange
 
@@ -126,13 +126,17 @@ def restore_test_side(
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     called = expand_command(command, before)
+    programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
+    shadows = {path for path in added if _is_called(path, programs)}
     loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
-        if _is_test_only(path, path in added, command, called, loaded) or (
-            inside and find_language(path).has_only_tests(old or "")
+        if (
+            _is_test_only(path, path in added, command, called, loaded)
+            or path in shadows
+            or (inside and find_language(path).has_only_tests(old or ""))
         ):
             paths.append(path)
         elif (made := _restore_part(path, old, new, inside)) is not None:
@@ -184,6 +188,14 @@ def _strip_tested(command: str) -> str:
     return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
 
 
+def _is_called(path: str, called: str) -> bool:
+    """Named like a program that the check runs, in a folder of programs."""
+    return (
+        parent_folder(path).endswith("bin")
+        and re.search(rf"(?m)(?:^|[|;&(`]|\\bif|!)\s*{re.escape(last_segment(path))}(?![\w.-])", called) is not None
+    )
+
+
 def _shadows_runner(path: str) -> bool:
     """Something new that is found before the runner, or before what the runner loads."""
     if any(language.shadows_runner(path) for language in LANGUAGES):
@@ -199,10 +211,12 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_read(paths: Iterable[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
+def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
     reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
-    return [path for path in paths if reading.reads(path, is_code(path)) and not names_file(request, path)]
+    # In a language that has no record, what defines something is code.
+    code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
+    return [path for path in paths if reading.reads(path, path in code) and not names_file(request, path)]
 
 
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
