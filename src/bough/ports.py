@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic
@@ -673,6 +673,8 @@ class Ports(Struct, frozen=True):
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
     """Transient news of a task for observers: text as it streams in, a command's last line."""
+    doing: Callable[[str, str], None] = _ignore_progress
+    """What goes on for a task where no event says it, from when on until it is called with an empty text."""
     waiting: Callable[[str], None] = lambda text: None
     """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""
     protocols: Protocols = field(default_factory=ToolsOnly)
@@ -686,6 +688,16 @@ class Ports(Struct, frozen=True):
     """Called with every record once it is durable."""
     executor: Executor | None = None
     """Dispatches leaf tasks to workers; None: everything runs here."""
+
+
+@contextmanager
+def shown(ports: Ports, task: str, what: str) -> Iterator[None]:
+    """Show observers what goes on for a task."""
+    ports.doing(task, what)
+    try:
+        yield
+    finally:
+        ports.doing(task, "")
 
 
 Batches = AsyncIterator[Sequence[AnyEvent]]

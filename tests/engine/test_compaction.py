@@ -32,7 +32,18 @@ from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
-from tests.harness import CALC, CHECK, QUICK_CHECK, Journal, begin, carry_out, journal_of, make_project, resume
+from tests.harness import (
+    CALC,
+    CHECK,
+    QUICK_CHECK,
+    Journal,
+    allow_settings,
+    begin,
+    carry_out,
+    journal_of,
+    make_project,
+    resume,
+)
 from tests.wire import Reply, Seen, Status, WireModel
 
 WINDOW = 9_000
@@ -100,6 +111,7 @@ class Provider:
 def project_in(folder: Path, summarizer: str = "llm", window: int = WINDOW) -> Path:
     project = make_project(folder)
     (project / "bough.toml").write_text(SETTINGS.format(summarizer=summarizer, window=window))
+    allow_settings(project)
     (project / "cases").mkdir()
     for number in range(1, LOOKS + 1):
         lines = (f"case {number} of {n * (number + 7)} goes on and on\n" for n in range(90))

@@ -16,7 +16,7 @@ from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
 from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
 from tests.engine.telling import Told, told
-from tests.harness import make_project
+from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
 
 pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
@@ -91,6 +91,7 @@ ABLE = in_order(act("write", path="pick.py", content=RIGHT), act("write", path="
 def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> Told:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text(settings)
+    allow_settings(project)
     (project / "test_calc.py").unlink()
     return told(project, court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
 
@@ -202,6 +203,7 @@ def test_never_means_never_and_always_always(tmp_path: Path) -> None:
     assert "nothing shows that the work made the difference for requirements 1 (Add pick.py" in run.outcome.summary
     project = make_project(tmp_path / "q")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    allow_settings(project)
     adds = probe("It adds.", "Make add add", "from calc import add; self.assertEqual(add(3, 9), 12)")
     run = told(project, Court(FIXING, examiner=lambda asked: act("probe", probes=[adds])))
     assert run.outcome.status == "completed" and run.outcome.spend.rounds == 3
@@ -254,6 +256,7 @@ def test_models_that_act_in_text_are_examined_by_one_question_and_offered_no_loo
 
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    allow_settings(project)
     (project / "test_calc.py").unlink()
     run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="text")
     assert run.outcome.status == "completed", run.outcome.summary

@@ -14,7 +14,7 @@ from bough.core.planning.plan import Step
 from tests.engine.cast import DONE, Asked, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.engine.test_examine import CHECK, FIRST, RIGHT, TEST, WRONG, Court
-from tests.harness import make_project
+from tests.harness import allow_settings, make_project
 
 pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
@@ -55,6 +55,7 @@ def court(merges: Part, prober: Part | None = None) -> Court:
 def carried(tmp_path: Path, court: Court, plan: Step = PLAN) -> Told:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n[ladder]\nrungs = ["verify", "give_up"]\n')
+    allow_settings(project)
     (project / "test_calc.py").unlink()
     (project / "test_base.py").write_text(BASE)
     return told(project, court, goal=plan, jobs=1)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bough.core.messages import Answer
+from tests.harness import allow_settings
 from tests.interfaces.shell import Said, act, bough, run_args
 from tests.verification.cases import PYTEST, python_on_path
 from tests.wire import WireModel
@@ -153,6 +154,7 @@ def test_permission_in_advance(option: str, status: int, place: Path) -> None:
 
 def test_permission_in_the_settings(place: Path) -> None:
     (place / "bough.toml").write_text("[checks]\nallow_test_changes = true\n")
+    allow_settings(place)
     with WireModel(model(NO)) as wire:
         assert started(place, wire).status == 0
 

@@ -23,8 +23,8 @@ def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
     with serve(tmp_path) as first:
         kept = tmp_path / ".bough" / "serve.json"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-        assert json.loads(kept.read_text()) == {"port": first.port, "token": first.token}
-    with serve(tmp_path, "--new-token") as again:
+        assert json.loads(kept.read_text()) == {"port": first.port}
+    with serve(tmp_path) as again:
         assert (again.port, again.token == first.token) == (first.port, False)
         assert httpx2.get(f"{again.url}/?token={first.token}").status_code == 401
 
@@ -62,10 +62,7 @@ def test_alongside_a_run(tmp_path: Path) -> None:
         if not seen:
             kept = json.loads((place / ".bough" / "serve.json").read_text())
             url = f"http://127.0.0.1:{kept['port']}"
-            with httpx2.Client(base_url=url) as client:
-                client.get(f"/?token={kept['token']}")
-                (run,) = client.get("/api/runs").json()["projects"][0]["runs"]
-                assert run["status"] == "running"
+            assert httpx2.get(f"{url}/").status_code == 401, "it is there, and wants its token"
             seen.append(kept["port"])
             return act("write", path="calc.py", content=FIXED)
         return act("done", summary="add adds")

@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
-import { exported, Run } from "./api";
+import { exported, post, Run } from "./api";
 import { age, duration, many, money } from "./format";
 import { Badge, link, Loading, Meter, Trouble, useAnswer } from "./parts";
 
-interface Project { project: string; root: string; total: number; runs: Run[]; error?: string }
+interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string> }
 
 export function Runs() {
   const [turn, setTurn] = useState(0);
@@ -42,6 +42,7 @@ export function Runs() {
             {project.runs.length > 1 && <a href={link("compare", project.project)}>Compare</a>}
           </header>
           {project.error && <Trouble error={project.error} />}
+          {!exported && project.runs.length > 0 && <Wishes project={project} done={() => setTurn((n) => n + 1)} />}
           <ul class="runs">
             {project.runs.filter(wanted).map((run) => <Card key={run.run} run={run} />)}
           </ul>
@@ -52,6 +53,26 @@ export function Runs() {
         </section>
       ))}
     </main>
+  );
+}
+
+// What the repository's settings ask for: nothing of it applies before the person allows it.
+function Wishes({ project, done }: { project: Project; done: () => void }) {
+  const [said, setSaid] = useState("");
+  const wishes = Object.entries(project.wishes ?? {});
+  if (!wishes.length) return said ? <p role="status">{said}</p> : null;
+  const answer = (allow: boolean) =>
+    post(project.project, project.runs[0].run, "trust", { wishes: project.wishes, allow })
+      .then(setSaid, (error: Error) => setSaid(error.message))
+      .then(done);
+  return (
+    <div class="wishes">
+      <p>The settings of this repository ask for more than the defaults. They are ignored until you allow them.</p>
+      <ul>{wishes.map(([name, value]) => <li key={name}><code>{name} = {value}</code></li>)}</ul>
+      <button type="button" onClick={() => answer(true)}>Allow</button>{" "}
+      <button type="button" onClick={() => answer(false)}>Do not allow</button>
+      {said && <p role="status">{said}</p>}
+    </div>
   );
 }
 

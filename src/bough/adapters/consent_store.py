@@ -1,5 +1,6 @@
 """What a person has allowed the settings of a repository to ask for, by folder. Kept with the person's own state and
-not in the repository, which could otherwise allow it for them."""
+not in the repository, which could otherwise allow it for them. (Earlier versions kept `consents.json`: fewer settings
+waited for an answer then, so those are asked about once more.)"""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from msgspec import Struct, field
 
 from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.core.errors import BoughError
+from bough.trust.files import Place
 
 MOST = 1 << 20
 """Bytes of the file that are read."""
@@ -27,7 +29,7 @@ class Answers(Struct, omit_defaults=True):
 class Consents:
     def __init__(self, env: Mapping[str, str]) -> None:
         self._env = env
-        self.path = find_state_folder(env) / "consents.json"
+        self.path = find_state_folder(env) / "trusted.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())
@@ -38,11 +40,9 @@ class Consents:
         for name, value in wishes.items():
             (answers.refused if allowed else answers.allowed).pop(name, None)
             (answers.allowed if allowed else answers.refused)[name] = value
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             make_state_folder(self._env)
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
-            beside.replace(self.path)
+            Place(self.path.parent, self.path.name).write(msgspec.json.format(msgspec.json.encode(known)), 0o600)
         except OSError as error:
             raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error
 

@@ -10,6 +10,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.conversation.context import shorten_text
 from bough.core.events import ChildSettled
 from bough.core.journal.run_fold import Run
+from bough.core.textual.cleaning import clean_message, escape_text
 from bough.core.tree.task import Task
 from bough.core.tree.task_result import get_summary
 
@@ -34,15 +35,20 @@ def render_step_message(run: str, step: ChildSettled, title: str, covers: Sequen
     """The commit of a step: its title, and what the agent that did it says."""
     trailers = [f"Bough-Run: {run}", f"Bough-Step: {step.child}"]
     trailers += [f"Bough-Requirement: {shorten_text(str(one), WIDTH)}" for one in covers]
-    trailers += [f"Bough-Verdict: {' '.join(step.verdict.split())}"] if step.verdict else []
+    trailers += [f"Bough-Verdict: {step.verdict}"] if step.verdict else []
     return _render(title or step.child, step.summary or step.result or step.why, trailers)
 
 
 def _render(subject: str, said: str, trailers: Sequence[str]) -> str:
-    subject = " ".join(subject.split()).rstrip(".")
+    subject = _join_line(subject).rstrip(".")
     subject = subject if len(subject) <= WIDTH else f"{subject[: WIDTH - 1].rstrip()}…"
-    body = ["", *_wrap(shorten_text(said, BODY))] if said.strip() else []
-    return "\n".join([subject, *body, "", *trailers]) + "\n"
+    body = ["", *_wrap(clean_message(shorten_text(said, BODY)))] if said.strip() else []
+    return "\n".join([subject, *body, "", *map(_join_line, trailers)]) + "\n"
+
+
+def _join_line(text: str) -> str:
+    """Text of a goal, a model or a check as one harmless line."""
+    return " ".join(escape_text(text).split())
 
 
 def _wrap(text: str) -> list[str]:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from bough import config as settings
 from bough.adapters.agents.registry import KNOWN, choose_agent
-from bough.adapters.models.providers import PROVIDERS, probe_model
+from bough.adapters.models.prices import find_window
+from bough.adapters.models.providers import PROVIDERS, has_price, parse_model_name, probe_model
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import parse_network
@@ -182,9 +183,28 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     done = len(trial.solved)
     left = f"; failed: {', '.join(trial.failed)}" if trial.failed else ""
     says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
-    shown = f"{window:,} tokens" if window else "its context window is unknown: set [models] window"
+    short = name.partition("@")[0]
+    window = window or find_window(*parse_model_name(name, base_url, env))
+    assumed = config.limits.compaction.unknown_window
+    shown = f"{window:,} tokens" if window else f"unknown: conversations are kept below {assumed:,} tokens"
+    priced = short in config.prices or has_price(name, base_url, env)
+    price = "known" if priced else f'unknown: add [prices] "{short}", or limit runs with --max-tokens'
     return [
-        Diagnosis("protocol", True, f"{trial.protocol}: {trial.why or spoken.why}"),
+        Diagnosis("protocol", done > 0, f"{trial.protocol} ({trial.why or spoken.why}); {says}", needed=False),
         Diagnosis("window", bool(window), shown, needed=False),
-        Diagnosis("trial", done > 0, says, needed=False),
+        Diagnosis("price", priced, price, needed=False),
     ]
+
+
+async def forget_model(folder: Path | str, choices: Choices) -> bool:
+    """Forget what was learned about the model. Whether there was anything."""
+    env, root = dict(os.environ), find_root(require_folder(folder))
+    config = settings.load_config(root, env, make_consent(root, env))
+    client = Client()
+    try:
+        name = choices.models(config.models)["main"]
+        base_url = choices.base_url or config.models.base_url
+        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting="auto")
+    finally:
+        await client.close()
+    return known.protocols.forget(name.partition("@")[0])

@@ -12,12 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.workspaces.home import find_root
-from bough.adapters.workspaces.trust import check_home
 from bough.app.journal_location import find_address, open_store
 from bough.core.errors import NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, RUN
 from bough.core.verdict.language import is_test_path
 from bough.ports import Store
+from bough.trust.home import check_home
 from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
 
 if TYPE_CHECKING:

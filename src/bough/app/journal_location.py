@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import UsageError
+from bough.trust.files import Place
 
 if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
@@ -60,9 +61,7 @@ def remember_store(root: Path) -> None:
     file = _get_file_path()
     with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
         make_state_folder()
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text("".join(lines), "utf-8")
-        new.replace(file)
+        Place(file.parent, file.name).write("".join(lines).encode())
 
 
 def _get_file_path() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address
+from bough.trust.files import Place
 
 MOST = 200
 
@@ -39,9 +39,8 @@ def remember_project(root: Path) -> None:
     file = _get_list_path()
     with suppress(OSError):
         make_state_folder()
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text("".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST]), "utf-8")
-        new.replace(file)
+        lines = "".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST])
+        Place(file.parent, file.name).write(lines.encode())
 
 
 def find_project_root(folder: Path) -> Path:

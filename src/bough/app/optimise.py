@@ -4,7 +4,6 @@ predicted it better, and a comparison of both on held-out runs."""
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,6 +36,7 @@ from bough.engine.complexity_gate import describe, measure
 from bough.engine.consult import helper_prompt, render_answer
 from bough.engine.plan_means import describe_means
 from bough.ports import Ports
+from bough.trust.files import Place
 
 T = TypeVar("T")
 
@@ -292,9 +292,7 @@ def _keep(file: Path, found: Sequence[Comparison]) -> None:
         if each.better:
             plain, optimised = each.means
             kept[each.helper] = Learned(each.guidance, plain, optimised, len(each.compared_on), each.model)
-    beside = file.with_suffix(f".{os.getpid()}")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
-    beside.replace(file)
+    Place(file.parent, file.name).write(msgspec.json.format(msgspec.json.encode(kept), indent=1))
 
 
 def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:

@@ -61,8 +61,7 @@ async def open_ports(
     outside: Outside | None = None,
     began: Mapping[str, Spoken] = NONE,
 ) -> AsyncIterator[Ports]:
-    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own; `began`: the
-    protocols that the run used at its start."""
+    """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)
@@ -82,10 +81,9 @@ async def open_ports(
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
         verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
-        closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
         servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
-        for last in (servers, executor):
+        for last in (verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
         ports = Ports(
@@ -106,6 +104,7 @@ async def open_ports(
             inbox=inbox,
             fence=fence,
             progress=watch.progress,
+            doing=watch.doing,
             waiting=watch.waiting,
             recorded=_record_spans(watch, spans),
             approve=watch.approve,

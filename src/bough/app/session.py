@@ -34,13 +34,13 @@ from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
-from bough.adapters.workspaces.trust import check_home
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.commit_messages import render_run_message, render_step_message
 from bough.app.follow_up import load_followed
 from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
+from bough.app.known_endpoints import require_known_endpoint
 from bough.app.outside_agents import Outside, list_outside_agents
 from bough.app.run_messages import find_person
 from bough.app.settings_consent import Ask, Tell, make_consent
@@ -64,6 +64,8 @@ from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.workflow.keys import needs_models
 from bough.ports import Claim, FileChange, Ports
+from bough.trust.files import Place
+from bough.trust.home import check_home
 from bough.views.details import Point, point_of
 from bough.views.run_view import Outcome
 
@@ -93,6 +95,8 @@ class Session(Journal, frozen=True):
     folder: str
     """Where the person stands, relative to the root."""
     config: settings.Config
+    theirs: Mapping[str, str]
+    """What applies of the repository's own settings."""
     workspaces: GitWorkspaces
     surroundings: Surroundings
     """What checkouts get from the person's set-up."""
@@ -147,6 +151,7 @@ class Session(Journal, frozen=True):
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
+        watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self, choices)
         async with (
             _run_beside(self.workspaces.take()) as taking,
@@ -177,6 +182,7 @@ class Session(Journal, frozen=True):
                 agents=agents,
                 agent_env=choices.agent_env,
                 agent_network=choices.agent_network or "",
+                settings=dict(self.theirs),
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
@@ -364,6 +370,7 @@ class Session(Journal, frozen=True):
                 and not name.startswith(MODEL)
                 and (at := find_model_address(name, base_url, self.env))
             ):
+                require_known_endpoint(name, at, choices, self.config.models, self.env)
                 found[name] = at
         return found
 
@@ -408,11 +415,19 @@ class Session(Journal, frozen=True):
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
-        self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
+        self,
+        name: str,
+        edges: bool = False,
+        commit: bool = False,
+        *,
+        steps: bool = False,
+        with_probes: bool = False,
+        hooks: bool = False,
     ) -> list[FileChange]:
         """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
         is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
-        `with_probes`: add the probes that the work has passed as tests."""
+        `with_probes`: add the probes that the work has passed as tests. `hooks`: the repository's hooks, filters and
+        signing apply to the commit."""
 
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
@@ -430,19 +445,20 @@ class Session(Journal, frozen=True):
                 await self._require_base(name, task)
             before = await self.workspaces.take()
             changes = await self._bring(task.base, tree, before)
-            made = await self._commit(name, task, changes, steps) if commit and changes else ""
+            made = await self._commit(name, task, changes, steps, hooks) if commit and changes else ""
             files = tuple(change.path for change in changes)
             applied = e.Applied(tree, files, before, await self.workspaces.take(), made, find_person())
             await self.store.append(claim, [applied], run.version)
         return changes
 
-    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
+    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool, hooks: bool) -> str:
         """Commit what was just applied to the person's files."""
 
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
         paths = [change.path for change in changes]
-        return await asyncio.to_thread(deliver.commit, self.root, paths, render_run_message(await self.run(name), task))
+        message = render_run_message(await self.run(name), task)
+        return await asyncio.to_thread(deliver.commit, self.root, paths, message, hooks)
 
     async def _bring(self, base: str, tree: str, now: str) -> list[FileChange]:
 
@@ -673,7 +689,8 @@ async def open_session(
     env = dict(os.environ)
     root = find_root(here)
     chosen = choices or Choices()
-    loaded = settings.load_config(root, env, make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
+    consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
+    loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
@@ -691,6 +708,7 @@ async def open_session(
             home=home,
             folder=find_relative_folder(root, here),
             config=loaded,
+            theirs=theirs,
             store=store,
             workspaces=open_workspaces(
                 journal,
@@ -717,7 +735,7 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:
-        variables = read_variables(root / chosen.env_file)
+        variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
     return Surroundings(
         environment=environment,

@@ -187,11 +187,12 @@ class Serving:
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
         outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        endpoints = session._endpoints(run.models, Choices(), run.endpoints)
         async with session._ports(
             run.models,
             Choices(),
             RunObserver(),
-            run.endpoints,
+            endpoints,
             run.folder,
             outside=outside,
             began=run.protocols,
@@ -213,7 +214,9 @@ async def list_workers(store: Store) -> list[Worker]:
 
 async def list_waiting(store: Store) -> list[tuple[str, str]]:
     """Runs that wait for something, and for what."""
-    query = "SELECT run, waiting FROM runs WHERE waiting <> '' ORDER BY number"
+    query = (
+        "SELECT run, to_jsonb(runs) ->> 'waiting' FROM runs WHERE to_jsonb(runs) ->> 'waiting' <> '' ORDER BY number"
+    )
     return await _require_shared_store(store).transact(lambda db: db.all(query))
 
 

@@ -187,6 +187,26 @@ Command = Doing | Conclude | ChangeState | Rest
 _LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Summarise)
 
 
+_SHOWN: dict[type, str] = {
+    OpenWorkspace: "setting up the workspace",
+    RollBack: "restoring the workspace",
+    Examine: "examining the work",
+    RunProbes: "running probes",
+    Rule: "ruling on probes",
+    RuleOnChanges: "ruling on changed tests",
+    RunCheck: "checking",
+    Estimate: "estimating the goal",
+    MakePlan: "planning",
+    Review: "reviewing the plan",
+    Conclude: "finishing",
+}
+
+
+def describe_work(command: Command) -> str:
+    """What people see while it is performed and no event says more; empty: its own events do."""
+    return _SHOWN.get(type(command), "")
+
+
 def takes_long(command: Command) -> bool:
     """Whether it runs models, tools or checks. A person who is asked may take all the time they want."""
     return isinstance(command, _LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

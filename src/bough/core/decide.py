@@ -20,8 +20,6 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
-FENCE = "```"
-"""How models mark code in their text."""
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
 
@@ -120,14 +118,13 @@ def _has_unheard_message(task: Task) -> bool:
 def _find_unfit_protocol(task: Task) -> str:
     """What shows that the protocol does not suit a model of unknown abilities: nothing came of it. Empty: nothing."""
     ladder, attempt = task.rules.ladder, task.attempt
-    if attempt is None or attempt.changed or task.round.asking or not _may_switch(task):
+    if attempt is None or task.round.asking or not _may_switch(task):
         return ""
     faults, means = task.round.faults, "block" if task.in_text else "tool call"
-    if faults >= ladder.other_protocol_after:
-        return f"the model gave {faults} answers in a row without a usable {means}"
-    if faults and not task.in_text and FENCE in task.round.text:
-        return "the model wrote code into its answer instead of a tool call"
-    if attempt.rounds >= ladder.fruitless_rounds:
+    # A model that acts by tool calls makes one in every answer. One that answers in blocks may forget it once.
+    if faults >= ladder.other_protocol_after + task.in_text:
+        return f"the model answered without a usable {means}"
+    if attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
         return f"the model changed no file in {attempt.rounds} rounds"
     return ""
 
@@ -297,7 +294,7 @@ def _repair(task: Task) -> c.Command:
     most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
-    if repairs and _may_switch(task) and not task.in_text:
+    if _may_switch(task) and not task.in_text and (repairs or (verdict and not verdict.passed)):
         return _escalate(task, Trouble("repairs", "the check still fails after a repair by tool calls", PROTOCOL))
     # The last bug hunter uses the strongest model: a failure that survived two of them is hard.
     last = repairs == most - 1 and not task.in_text

@@ -84,6 +84,8 @@ class RunStarted(Event, frozen=True):
     """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
     format: int = 1
     """Of the run's events: `FORMAT` of the bough that started it."""
+    settings: dict[str, str] = {}
+    """What applies of the repository's own settings, by name and value."""
 
 
 class RunResumed(Event, frozen=True):

@@ -17,6 +17,8 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """The share of the model's window that may fill up before the conversation is compacted."""
     target: Annotated[float, Meta(gt=0, lt=1)] = 0.20
     """The share of its size that the conversation should have afterwards."""
+    unknown_window: Annotated[int, Meta(ge=1000)] = 64_000
+    """The window that is assumed where neither the person, the price list nor the server says how large it is."""
     breaker: Annotated[int, Meta(ge=1)] = 3
     """Compactions in a row that do not help before the attempt is stopped."""
     summarizer: Literal["llm", "truncate"] = "llm"

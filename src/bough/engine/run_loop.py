@@ -18,7 +18,7 @@ from bough.engine.base_check import check_base
 from bough.engine.person_messages import make_listener
 from bough.engine.run_steps import Crew
 from bough.engine.step_beginnings import Beginnings
-from bough.ports import Claim, Ports
+from bough.ports import Claim, Ports, shown
 
 HEARTBEAT = 1.0
 """Seconds between reads of people's requests; the lease is renewed on the way."""
@@ -52,8 +52,9 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
     if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
-        async for events in check_base(state, ports):
-            state = await _append(state, claim, events, ports)
+        with shown(ports, GOAL, "checking your files as they are"):
+            async for events in check_base(state, ports):
+                state = await _append(state, claim, events, ports)
     while (move := next_move(state, goal)) is not None:
         match move:
             case Start():

@@ -42,7 +42,7 @@ from bough.engine.step_beginnings import Beginnings
 from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
 from bough.engine.task_loop import Book, drive_task, read_messages
 from bough.engine.task_workspace import Site, pause
-from bough.ports import Ports
+from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"
 
@@ -329,6 +329,8 @@ class Steps(Struct, eq=False):
         book, crew = self.book, self.crew
         queue = StepMerger(crew.run, crew.ports, book, self._carry)
         need = queue.need(child) if child.state is State.COMPLETED else None
+        if need is not None:
+            crew.ports.doing(child.id, "waiting for its turn to be merged")
         async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
             state, why, tree, spend = child.state, child.why, book.task.tree, child.budget.spend
             brought = None
@@ -336,7 +338,8 @@ class Steps(Struct, eq=False):
                 spend = await crew.spent(child)
             else:
                 await book.write([e.MergeStarted(step.name)])
-                brought = await queue.bring(step, child, again, car)
+                with shown(crew.ports, child.id, f"merging into {book.task.id}"):
+                    brought = await queue.bring(step, child, again, car)
                 merged, spend = brought.task, brought.spend
                 if merged.halt is not None:
                     if await self._handle_halt(step, merged, spend):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from bough.core.budget.ledger import seconds_left
-from bough.core.commands import Command, Conclude, ReadMessage, Rest, takes_long
+from bough.core.commands import Command, Conclude, ReadMessage, Rest, describe_work, takes_long
 from bough.core.decide import decide
 from bough.core.errors import DiskFull
 from bough.core.events import AnyEvent, Record, TaskHalted
@@ -110,9 +110,12 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
     timer, before = site.ports.timer, book.task.budget.spend.seconds
     began, limits = timer(), book.task.budget.limits
     left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None
+    what = describe_work(command)
     try:
         # Around the whole effect, since no tool, check or model call has to know how much time the run has left.
         async with asyncio.timeout(left) as limit:
+            if what:
+                site.ports.doing(book.task.id, what)
             async for events in perform(command, book.task, site):
                 try:
                     await book.write(events)
@@ -128,3 +131,6 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
         if not book.task.resting:
             spent = f"the budget of {limits.minutes:.4g} minutes is spent"
             await book.write([TaskHalted("budget", spent, uncounted)])
+    finally:
+        if what:
+            site.ports.doing(book.task.id, "")

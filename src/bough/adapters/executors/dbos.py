@@ -71,6 +71,23 @@ class Handed(msgspec.Struct, frozen=True):
     since: int
 
 
+def load_dbos() -> tuple[Any, Any]:
+    """DBOS, and its serializer for JSON. It pickles by default, and reads a row that says it is pickled whatever the
+    serializer: whoever may write to the database could run code on every worker. Such rows are refused."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            import dbos
+            from dbos import _serialization
+    except ModuleNotFoundError as error:
+        raise lacking("A worker", "cluster") from error
+    setattr(_serialization.DefaultSerializer, "deserialize", _refuse_pickle)  # noqa: B010
+    return dbos, _serialization.DBOSPortableJSONSerializer()
+
+
+def _refuse_pickle(serializer: object, text: str) -> None:
+    raise TypeError("a row of the queue is pickled, not JSON: bough never writes such rows")
+
+
 @contextmanager
 def _told(server: Server) -> Iterator[None]:
     """DBOS's database is the store's: its errors read the same. It lets those of its libraries through."""
@@ -131,20 +148,15 @@ class Intake:
 
     def start(self) -> None:
         """In a thread: it makes its tables and starts threads of its own."""
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                from dbos import DBOS
-                from dbos._serialization import DBOSPortableJSONSerializer
-        except ModuleNotFoundError as error:
-            raise lacking("A worker", "cluster") from error
+        dbos, serializer = load_dbos()
+        DBOS = dbos.DBOS
         url, schema = _address(self._server)
         DBOS(
             config={
                 "name": NAME,
                 "application_version": VERSION,
                 "executor_id": self._executor,
-                # DBOS pickles by default: whoever may write to the database could then run code on every worker.
-                "serializer": DBOSPortableJSONSerializer(),
+                "serializer": serializer,
                 "log_level": "CRITICAL",
                 # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
                 "max_executor_threads": self._slots + 8,
@@ -361,19 +373,15 @@ class DbosExecutor:
         ports.stop.watch(self._pass_on_stop)
 
     def _connect(self) -> DBOSClient:
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                from dbos import DBOSClient
-                from dbos._serialization import DBOSPortableJSONSerializer
-        except ModuleNotFoundError as error:
-            raise lacking("A worker", "cluster") from error
+        dbos, serializer = load_dbos()
         url, schema = _address(self._server)
-        return DBOSClient(
+        client: DBOSClient = dbos.DBOSClient(
             system_database_url=url,
             dbos_system_schema=schema,
-            serializer=DBOSPortableJSONSerializer(),
+            serializer=serializer,
             application_name=NAME,
         )
+        return client
 
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -57,7 +57,7 @@ class Worker(Struct, frozen=True):
 _LIST = """
 SELECT worker, life, host, pid, slots, tags, version, draining,
        extract(epoch FROM now() - since)::float8, extract(epoch FROM now() - beaten)::float8,
-       trouble, lease,
+       coalesce(to_jsonb(workers) ->> 'trouble', ''), lease,
        (SELECT coalesce(array_agg(ARRAY[claims.run, claims.task] ORDER BY claims.run, claims.task), '{}')
         FROM claims WHERE claims.worker = workers.worker || %s || workers.life)
 FROM workers ORDER BY worker

@@ -6,6 +6,7 @@ then nothing is known.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -38,7 +39,10 @@ class Capabilities(Struct, frozen=True):
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     try:
-        return await _read_capabilities(client, at, ollama)
+        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would be waited for for ever
+            return await _read_capabilities(client, at, ollama)
+    except TimeoutError:
+        return Capabilities()
     except Unreachable as error:
         return Capabilities(unreachable=str(explain_link_error(at, error, TIMEOUT)))
 

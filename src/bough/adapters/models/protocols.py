@@ -8,7 +8,6 @@ another model under the same name tomorrow.
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,12 +23,13 @@ from bough.adapters.models.prices import PRICED
 from bough.adapters.models.wire import UNREADABLE
 from bough.core.ladder.tactics import Tally
 from bough.core.messages import AnswerProtocol, Spoken
+from bough.trust.files import Place
 
 Setting = Literal["auto", "tools", "text"]
 NONE: Mapping[str, Spoken] = MappingProxyType({})
 
 
-class Lesson(Struct, frozen=True, omit_defaults=True):
+class ModelLesson(Struct, frozen=True, omit_defaults=True):
     """What was learned about a model."""
 
     server: str = ""
@@ -86,7 +86,7 @@ class KnownProtocols:
         return self._recall(model).tactics
 
     def tally(self, model: str, tactic: str, more: Tally) -> None:
-        def add(lesson: Lesson) -> Lesson:
+        def add(lesson: ModelLesson) -> ModelLesson:
             before = lesson.tactics.get(tactic, Tally())
             both = Tally(before.won + more.won, before.tokens + more.tokens)
             return replace(lesson, tactics=lesson.tactics | {tactic: both})
@@ -102,36 +102,35 @@ class KnownProtocols:
     def _get_key(self, model: str) -> str:
         return f"{model} at {self._places.get(model, 'its provider')}"
 
-    def _recall(self, model: str) -> Lesson:
+    def _recall(self, model: str) -> ModelLesson:
         about = self._said.get(model, Capabilities()).about
-        lesson = self._learned.get(self._get_key(model), Lesson(about))
-        return lesson if lesson.server == about else Lesson(about)
+        lesson = self._learned.get(self._get_key(model), ModelLesson(about))
+        return lesson if lesson.server == about else ModelLesson(about)
 
-    def _keep(self, model: str, change: Callable[[Lesson], Lesson]) -> None:
+    def _keep(self, model: str, change: Callable[[ModelLesson], ModelLesson]) -> None:
         key, about = self._get_key(model), self._said.get(model, Capabilities()).about
 
-        def put(lessons: dict[str, Lesson]) -> dict[str, Lesson]:
-            before = lessons.get(key, Lesson(about))
-            return lessons | {key: change(before if before.server == about else Lesson(about))}
+        def put(lessons: dict[str, ModelLesson]) -> dict[str, ModelLesson]:
+            before = lessons.get(key, ModelLesson(about))
+            return lessons | {key: change(before if before.server == about else ModelLesson(about))}
 
         self._update(put)
 
-    def _update(self, change: Callable[[dict[str, Lesson]], dict[str, Lesson]]) -> None:
+    def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
         """Written whole and moved into place, one run after another. Where it cannot be kept, this run remembers it."""
         self._learned = change(self._learned)
         with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._file.with_suffix(".lock").open("a") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                beside = self._file.with_suffix(f".{os.getpid()}")
                 kept = change(_load_lessons(self._file))
-                beside.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
-                beside.replace(self._file)
+                body = msgspec.json.format(msgspec.json.encode(kept), indent=1)
+                Place(self._file.parent, self._file.name).write(body)
             self._learned = kept
 
 
-def _load_lessons(file: Path) -> dict[str, Lesson]:
+def _load_lessons(file: Path) -> dict[str, ModelLesson]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Lesson])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelLesson])
     except (OSError, *UNREADABLE):  # Nothing learned yet, or an unreadable file: it is learned again.
         return {}

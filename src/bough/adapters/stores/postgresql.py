@@ -248,8 +248,10 @@ class PostgresStore:
 
     async def waiting(self, run: str) -> str:
         """What the run's coordinator says that it waits for."""
-        row = await self.transact(lambda db: db.one("SELECT waiting FROM runs WHERE run = %s", run))
-        return str(row[0]) if row is not None else ""
+        row = await self.transact(
+            lambda db: db.one("SELECT to_jsonb(runs) ->> 'waiting' FROM runs WHERE run = %s", run)
+        )
+        return (row[0] or "") if row is not None else ""  # none: of layout 1, which has no such column
 
     async def holders(self, run: str) -> dict[str, str]:
         """Which worker holds which task of a run now."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Check
 from bough.core.verdict.check_run import Baseline
+from bough.trust.files import Place
 
 FORMAT = 5
 """Of what is kept: an earlier bough's entries say too little."""
@@ -85,6 +85,5 @@ def _save(path: Path, known: Baseline) -> None:
     # Traces would only fill the disk.
     outcomes = tuple(Case(case.id, case.outcome, case.message) for case in known.report.cases)
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(f".{secrets.token_hex(4)}")
-    part.write_bytes(msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes))))
-    part.replace(path)
+    body = msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes)))
+    Place(path.parent, path.name).write(body)

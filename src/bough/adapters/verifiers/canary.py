@@ -59,6 +59,8 @@ class Canary:
             run, task, check, product=task.tree, tests=base, only=tests, falsify=True, whole=looks_around
         )
         if not again.falsified:
+            if not ran.report.cases:
+                return await self._ask_whole(run, task, check, known, question)
             return f"{NOT_ASKED} in {_count(len(tests))}", ""
         names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
         passing = rulings.filter_passing(again.report, names)

@@ -10,13 +10,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.remedies import Remedies
-from bough.adapters.workspaces.disk import read_plain
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.missing import find_missing, find_missing_network
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.registry import LANGUAGES
+from bough.trust.files import Place
 
 Read = Callable[[str], str | None]
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
@@ -49,10 +49,7 @@ class CheckEnvironment(Struct, frozen=True):
         def read(path: str) -> str | None:
             if path in texts or self.root is None or last_segment(path) not in _ENVIRONMENTS:
                 return texts.get(path)
-            try:
-                return read_plain(self.root / path).decode(errors="replace")
-            except OSError:
-                return None
+            return Place(self.root, path, links=True).text() or None
 
         return read
 

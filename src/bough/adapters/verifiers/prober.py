@@ -6,7 +6,6 @@ import asyncio
 import secrets
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
@@ -25,6 +24,7 @@ from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import find_runner
 from bough.core.verdict.runner import Runner
 from bough.ports import Sandbox, Workspace, Workspaces
+from bough.trust.files import Place
 
 SECONDS = 60.0
 """Seconds that one probe may take."""
@@ -35,15 +35,11 @@ EXAMPLE = 1_200
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
     """Put files into a checkout. What lies there is the agent's: its links are not followed, and a file whose place a
     folder takes is left out."""
-    top = root.resolve()
     for path, text in texts.items():
-        place = root / path
-        if not place.parent.resolve().is_relative_to(top):
-            continue
-        with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
-            place.unlink(missing_ok=True)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, newline="")
+        place = Place(root, path)
+        place.make_parents()
+        if place.kind != "folder" and (place.above().kind == "folder"):
+            place.write(text.encode())
 
 
 def make_plain_command(runner: Runner, check: Check, token: str, paths: Sequence[str]) -> str:

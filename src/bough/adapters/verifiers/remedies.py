@@ -9,6 +9,7 @@ from pathlib import Path
 from bough.adapters.workspaces.python_environment import Environment
 from bough.core.verdict.language import Installation, Missing
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
+from bough.trust.files import Place
 
 SHOWN = 8
 
@@ -44,7 +45,7 @@ class Remedies:
                 found = self.environment
                 prefix = str(found.inside or found.prefix) if found is not None else ""
                 where = found.where if found is not None else ""
-                place = Installation(lambda path: (self._root / path).exists(), where, prefix)
+                place = Installation(lambda path: bool(Place(self._root, path, links=True).kind), where, prefix)
                 language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
                 return language.explain_install(missing, place) + self._mention_left_out()
 

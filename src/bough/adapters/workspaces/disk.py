@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bough.adapters.workspaces import handles
 from bough.core.errors import Unkeepable, WorkspaceError
+from bough.trust import handles
 
 T = TypeVar("T")
 
@@ -86,16 +86,6 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
         return fd
     os.close(fd)
     return None
-
-
-def read_plain(path: Path, most: int = 4 << 20) -> bytes:
-    """The beginning of a regular file of the person's, even through a link. `OSError` for all else: a pipe would block
-    us, and a device may be endless."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        return file.read(most)
 
 
 def read_below(top: bytes, path: bytes, most: int) -> bytes | None:

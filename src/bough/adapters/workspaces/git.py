@@ -36,7 +36,6 @@ from bough.adapters.workspaces import (
     agent_repository,
     compiled_modules,
     disk,
-    handles,
     ownership,
     person_repository,
     removal,
@@ -71,6 +70,8 @@ from bough.core.active_files import Edge, find_edge
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
 from bough.ports import Contents, FileChange, Merged, Mount
+from bough.trust import handles
+from bough.trust.files import Place
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -446,16 +447,16 @@ class GitWorkspaces:
         git, rules, person = repository.git, repository.path / "info" / "exclude", repository.path / "person"
         # All of git's answers at once: each takes longer to start than to answer.
         with ThreadPoolExecutor() as asking:
-            everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
+            everywhere = asking.submit(person_repository.read_global_excludes, git, self._root)
             tracked = asking.submit(person_repository.list_tracked, git, self._root)
             altered = asking.submit(git.list_altered, self._top, person)
             loading = asking.submit(self._load_person)
-            here = person_repository.find_own_excludes(git, self._root)
+            here = person_repository.read_own_excludes(git, self._root)
             mine = Tracked(tracked.result() if here is not None else ())
             record, before = loading.result()
             for paths in asking.map(partial(person_repository.list_embedded, git, self._root), before.embedded):
                 mine.add(paths)
-            excludes = person_repository.join_rules(everywhere.result(), here)
+            excludes = person_repository.join_rules(everywhere.result(), here or b"")
         settled = rules.read_bytes() == excludes
         if not settled:
             disk.write_whole(rules, excludes, parts=repository.path / "log")
@@ -611,7 +612,8 @@ class GitWorkspaces:
         places = [self._root / os.fsdecode(path) for path in links]
         if around.environment is not None and not around.environment.inside:
             places.append(around.environment.prefix)
-        return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
+        lent = [Mount(self._root / name) for name in around.link if self._comes_along(name)]
+        return [Mount(place, "overlay") for place in places] + lent
 
     def _furnish(self, checkout: Path, native: list[str]) -> None:
         """What no tree holds, where the tree has nothing in its place: the person's empty folders, the links and copies
@@ -627,14 +629,14 @@ class GitWorkspaces:
             if self._comes_along(name):
                 shared_folders.share(self._top, top, [os.fsencode(name)])
         for name in self._surroundings.copy:
-            target = checkout / name
-            if self._comes_along(name) and shared_folders.is_real_folder(top, os.fsencode(name).rpartition(b"/")[0]):
-                copy_tree(self._root / name, target)
+            if self._comes_along(name) and Place(checkout, name.rpartition("/")[0]).is_folder():
+                copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Only what is ignored: everything else is already in the tree, as it was when the run started."""
-        path = os.fsencode(name)
-        return (self._root / name).exists() and path in self._repository.ignores(self._top, [path])
+        """Only what is ignored: everything else is already in the tree, as it was when the run started. And only what
+        is in the project: a link there could lead to the person's home."""
+        path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
+        return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
 
     def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
         return self._home / "work" / make_safe_name(run) / make_safe_name(
@@ -929,7 +931,7 @@ def _find_start(root: Path, folder: str) -> Path:
     place = root
     for name in Path(folder).parts:
         place = place / name
-        if not place.is_symlink() and not place.exists():
+        if not Place(root, place.relative_to(root).as_posix()).kind:
             place.mkdir()
         if not disk.is_folder(place):
             return root

@@ -166,8 +166,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
     @property
     def score(self) -> int:
-        """How good the work is, by its tests. One that cannot be loaded at all fails once and passes none."""
-        return self.passed - self.failed
+        """How good failing work is, by its tests. What cannot be loaded fails at least once and passes none."""
+        return self.passed - max(self.failed, 1)
 
     @property
     def finding(self) -> bool:

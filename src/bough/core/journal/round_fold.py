@@ -138,7 +138,7 @@ def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
     attempt = get_attempt(task)
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
-    window = min(known, default=0)
+    window = min(known, default=0 if attempt.protocol == "agent" else task.rules.compaction.unknown_window)
     tokens = attempt.tokens + event.usage.input + event.usage.output
     return replace(
         task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded="", tokens=tokens)

@@ -34,6 +34,7 @@ class Run(Struct, frozen=True):
     agents: dict[str, str] = {}
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
+    settings: dict[str, str] = {}
     origin: str = ""
     inherited: Inherited = Inherited()
     started_at: float = 0.0
@@ -72,6 +73,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 agents=event.agents,
                 agent_env=event.agent_env,
                 agent_network=event.agent_network,
+                settings=event.settings,
                 origin=event.origin,
                 inherited=event.inherited,
                 endpoints=event.endpoints,

@@ -44,10 +44,10 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
     """The same for a subtask."""
-    other_protocol_after: int = 2
-    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; one is
-    enough if it holds the code that a call should have written."""
-    fruitless_rounds: int = 8
+    other_protocol_after: int = 1
+    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; one more in
+    text."""
+    fruitless_rounds: int = 3
     """Rounds without a changed file after which such a model is switched too."""
     attempts: int = 24
     """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong

@@ -30,8 +30,9 @@ FAILURE = 350
 """Tokens of each."""
 HINT = 80
 """Tokens of how a hinted test failed."""
-_EMPTY = re.compile(r"\s*(#(?!\s*include|!)|//)|\[[^\]]+\]:")
-"""Comments, and the addresses of links."""
+_COMMENT = re.compile(r"\s*(#|//)")
+_ADDRESS = re.compile(r"\[[^\]]+\]:")
+"""Where a link leads."""
 LINES = 12
 """Lines of an output without recognisable errors."""
 ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
@@ -113,7 +114,8 @@ def _condense(path: str, text: str, view: View) -> str:
     """A text or a test without what says nothing, as far as the view shows it."""
     if not view.most or not (is_test(path) or _is_prose(path)):
         return text
-    lines = [line for line in text.split("\n") if line.strip() and not _EMPTY.match(line)]
+    empty = _ADDRESS if _is_prose(path) else _COMMENT
+    lines = [line for line in text.split("\n") if line.strip() and not empty.match(line)]
     text, room = "\n".join(lines), view.most * BYTES
     if len(text) <= room:
         return text

@@ -49,10 +49,11 @@ def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tu
 
 
 def falsify_files(texts: Mapping[str, str], command: str) -> dict[str, str]:
-    """Files that a check names, directly or in a recipe, with all their expected values falsified."""
+    """Files that a check names, directly or in a recipe, or else all tests, with their expected values falsified."""
     called = expand_command(command, texts)
-    named = [path for path in texts if is_code(path) and not is_foreign(path) and names_path(called, path)]
-    tests = [path for path in named if is_test_file(path)] or named
+    code = [path for path in texts if is_code(path) and not is_foreign(path)]
+    named = [path for path in code if names_path(called, path)]
+    tests = [path for path in named if is_test_file(path)] or named or [path for path in code if is_test_file(path)]
     found = {path: find_language(path).falsify(texts[path], set(), True)[0] for path in tests[:MOST]}
     return {path: apply_changes(texts[path], changes) for path, changes in found.items() if changes}
 

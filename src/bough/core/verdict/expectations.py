@@ -35,8 +35,8 @@ _NEGATED = (
 _EXPECTING = r"\b(?:want|expect|expected|exp)\w*[\"']?\s*(?::=|=(?!=)|:(?!:))\s*"
 """A name that says that something is compared with its value, before that value."""
 _REFUSES = (
-    r"\bif\b.*(?:!==?|-ne|<>|\bne\b)[ \t]*(?!nil\b|null\b|None\b|true\b|false\b)(?P<value>LITERAL|[\w.-]+)"
-    r"[\"')\];} \t]*(?:\{|then|:)?[ \t]*(?:\n.*)?"
+    r"\b(?:if|unless)\b(?!.*[^=!]==[^=]).*(?:!==?|-ne|<>|\bne\b|,)[ \t]*"
+    r"(?!nil\b|null\b|None\b|true\b|false\b)(?P<value>LITERAL|[\w.-]+)[\"')\];} \t]*(?:\{|then|:)?[ \t]*(?:\n.*)?"
     r"(?:[Ff]ail|[Ff]atal|[Ee]rror|\bexit\b|\bdie\b|\bthrow\b|\braise\b|\bpanic|abort|return [1-9t-])"
 ).replace("LITERAL", _LITERAL)
 """A condition under which a test reports a failure itself."""
@@ -142,7 +142,8 @@ def _find_expected(text: str, language: Language) -> Iterator[tuple[int, int, st
     for found in re.finditer(rf"(?<![\w$])(?:{language.compares})!?(?=\s*\(|[ \t]+\S)", line):
         arguments = _split_arguments(text, found.end())
         if not re.search(_NEGATED, text[: found.end()].rpartition("\n")[2]) and arguments:
-            values = [span for span in arguments[:2] if _is_value(text[slice(*span)])]
+            given = bool(language.context) and re.fullmatch(language.context, text[slice(*arguments[0])]) is not None
+            values = [span for span in arguments[given : given + 2] if _is_value(text[slice(*span)])]
             if len(values) == 1:
                 yield from _falsify(text, *values[0])
                 return

@@ -119,6 +119,8 @@ class Language:
         r"|(?<=\.)(?:toBe|isEqualTo|[Bb]e|is|eq)(?=\()|(?<=to )(?:eql?|be)"
     )
     """What asserts that two things are equal, or one and what it is called on, as a pattern."""
+    context: ClassVar[str] = ""
+    """What stands before the two things in such a call, as a pattern."""
     asserts: ClassVar[str] = (
         r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
     )

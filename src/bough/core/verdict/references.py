@@ -23,10 +23,10 @@ _DEFINED = (
 """What a text defines, in most languages."""
 _EXPECTING = (
     r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
-    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?)(?:$|[\W_])"
+    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
-_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|=>|->|\)\s*\{"
+_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
 
 

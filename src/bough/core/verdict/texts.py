@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol, runtime_checkable
 
@@ -68,3 +69,15 @@ class Same(Collection[str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def find_closing_brace(text: str, start: int) -> int:
+    """After the brace that closes the one at `start`; braces in strings and comments do not count."""
+    if text[start : start + 1] == ";":  # what it holds is in another file
+        return start + 1
+    depth = 0
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == "}":
+            return start + found.end()
+    return len(text)

@@ -57,6 +57,7 @@ GROUPS = {
     "Keep house": {
         "rm": "Remove runs, with their work.",
         "prune": "Remove old runs.",
+        "trust": "Show what this repository's settings ask for, and allow it or not.",
         "config": "Show which settings are in force, and where they come from.",
         "completion": "Print shell completion for bash, zsh or fish.",
         "optimise": "Learn better planning prompts from the runs of this project.",

@@ -40,6 +40,10 @@ class Display(Protocol):
 
     def notice(self, text: str) -> None: ...
 
+    def doing(self, task: str, what: str) -> None:
+        """What goes on for a task where no event says it; empty: no longer."""
+        ...
+
     def waiting(self, text: str) -> None:
         """What the whole run waits for; empty: for nothing any longer."""
         ...
@@ -78,6 +82,9 @@ class JsonDisplay:
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
+
+    def doing(self, task: str, what: str) -> None:
+        """Not an event."""
 
     def waiting(self, text: str) -> None:
         if text:
@@ -188,7 +195,7 @@ def _make_watch(
     stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
 ) -> RunObserver:
     if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded, display.waiting)
+        return RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
     from bough.interfaces.cli.questions import Person
 
     person = Person(asked or Step("", ""), display, stop)
@@ -199,7 +206,7 @@ def _make_watch(
         recorded(record)
 
     approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, display.waiting, approve, person.ask, person.permit)
+    return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
 
 
 def make_announcement(session: Session, record: e.Record) -> list[Line]:

@@ -35,11 +35,13 @@ def command(run: str | None, folder: Path, branch: str | None, steps: bool, part
 
 async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
+    from bough.core.textual.cleaning import clean_markdown, escape_text, fence
     from bough.interfaces.terminal.event_lines import STATUS_WORDS
     from bough.interfaces.terminal.evidence import render_totals
     from bough.interfaces.terminal.formatting import first_sentence
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.verdict_text import describe_evidence
+    from bough.trust.files import Place
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
@@ -53,11 +55,11 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, pa
         made = await opened.branch(name, name_of_branch, steps=steps)
         state, task = await opened.run(name), await opened.task(name)
         stat = await opened.diff(name, stat=True)
-        goal = state.plan.goal.instructions.strip()
+        goal = escape_text(state.plan.goal.instructions.strip())
         verdict = task.acceptance.verdict
         said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
-        reason = [f"- {verdict.reason}"] if verdict is not None else []
-        parts = [goal, "## Evidence", "\n".join([f"- {said}", *reason])]
+        reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
+        parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
         table = await opened.evidence(name)
         if table.accepted:
             parts.append(f"**Not proven**: accepted by {table.accepted}.")
@@ -69,9 +71,9 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, pa
                 *(_render_row(row) for row in table.rows),
             ]
             parts.append("\n".join(asked))
-        parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
+        parts += ["## Changes", fence(stat.strip()), f"Made by bough (run `{name}`)."]
         path = opened.home / f"pr-{name}.md"
-        path.write_text("\n\n".join(parts) + "\n", "utf-8")
+        Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
     if as_json:
         print_json({"run": name, "branch": name_of_branch, "commit": made, "description": str(path)})
         return

@@ -23,6 +23,9 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
             work = ", with its changes" if event.origin else ""
             lines.append(_make_fact("follows", f"{event.continues}{work}"))
         lines.append(_make_fact("examined", _describe_examination(event)))
+        if event.settings:
+            named = ", ".join(f"{name} = {value}" for name, value in event.settings.items())
+            lines.append(_make_fact("settings", f"of this repository: {named}"))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
             lines.append(_make_fact("plan", f"{pluralize(count_most_leaves(goal), 'task')}{at_once}"))

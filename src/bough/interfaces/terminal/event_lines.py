@@ -34,8 +34,8 @@ from bough.views.task_view import describe_call
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
-    "other_protocol": "switches to the text protocol",
-    "attempts": "starts fresh attempts",
+    "other_protocol": "switches to the other protocol",
+    "attempts": "makes another attempt",
     "nudge": "nudges the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",
@@ -531,7 +531,8 @@ def _tell_attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
     follow.asking = False
     model = "" if event.tier == "main" else f" with the {event.tier} model"
     model = f" ({title_of(event.agent)})" if event.agent else model
-    return f"attempt {follow.attempts}: {ROLES[event.role]} started{model}", ""
+    how = f", in text ({event.why})" if event.protocol == "text" and event.why else ""
+    return f"attempt {follow.attempts}: {ROLES[event.role]} started{model}{how}", ""
 
 
 def _tell_round_started(event: e.RoundStarted, follow: _Follow) -> Told:

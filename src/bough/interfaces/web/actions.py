@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +11,12 @@ import msgspec
 
 from bough.app import command_approval, open_session, run_messages
 from bough.app.plan_proposals import find_proposal, rule_on_plan
+from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
+from bough.trust.programs import open_own
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5
@@ -57,6 +58,12 @@ class _Rewind(msgspec.Struct, forbid_unknown_fields=True):
     to: int
     task: str = GOAL
     say: str = ""
+
+
+class _Trust(msgspec.Struct, forbid_unknown_fields=True):
+    wishes: dict[str, str]
+    """What the person was shown."""
+    allow: bool
 
 
 class _Apply(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,14 +109,8 @@ async def answer(root: Path, name: str, body: bytes) -> str:
 async def resume(root: Path, name: str, body: bytes) -> str:
     """In its own process, so that it continues when the dashboard ends."""
     msgspec.json.decode(body, type=_Nothing)
-    command = [sys.executable, "-m", "bough", "resume", name, "--dir", str(root), "--json"]
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    words = ("resume", name, "--dir", str(root), "--json")
+    process = await open_own(root, *words, out=asyncio.subprocess.DEVNULL, new_session=True)
     assert process.stderr is not None
     try:
         said = await asyncio.wait_for(process.stderr.read(), PATIENCE)
@@ -164,6 +165,16 @@ async def apply(root: Path, name: str, body: bytes) -> str:
     return f"Applied {name}: {pluralize(len(changes), 'file')} changed."
 
 
+async def trust(root: Path, name: str, body: bytes) -> str:
+    """About the whole project, from the page of any of its runs."""
+    asked = msgspec.json.decode(body, type=_Trust)
+    _, wishes = await asyncio.to_thread(list_open_wishes, root)
+    if asked.wishes != wishes:
+        raise UsageError("The settings of this repository have changed meanwhile: look at them again.")
+    answer_wishes(root, wishes, allowed=asked.allow)
+    return f"{'Allowed' if asked.allow else 'Not allowed'}: {', '.join(wishes)}. It holds for runs that start now."
+
+
 async def undo(root: Path, name: str, body: bytes) -> str:
     msgspec.json.decode(body, type=_Nothing)
     async with open_session(root) as opened:
@@ -183,6 +194,7 @@ ACTIONS: dict[str, Act] = {
     "rewind": rewind,
     "apply": apply,
     "undo": undo,
+    "trust": trust,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import time
@@ -14,15 +15,17 @@ import msgspec
 from msgspec.structs import asdict
 
 from bough.app.plan_proposals import Proposal
+from bough.app.settings_consent import list_open_wishes
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NewerRun, NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
+from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
 from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
-from bough.interfaces.terminal.formatting import escape_text, first_sentence, one_line
+from bough.interfaces.terminal.formatting import first_sentence, one_line
 from bough.interfaces.terminal.next_steps import list_next_steps
 from bough.interfaces.terminal.run_tree import TaskRow, describe_task, describe_trouble
 from bough.interfaces.terminal.run_tree import describe_standing as state_words
@@ -72,7 +75,16 @@ async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limi
         "root": shorten_home(root),
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
+        "wishes": await asyncio.to_thread(_list_wishes, root),
     }
+
+
+def _list_wishes(root: Path) -> dict[str, str]:
+    """What the repository's settings ask for, until the person answers."""
+    try:
+        return list_open_wishes(root)[1]
+    except UsageError:  # A file that cannot be read stops a run, not the page.
+        return {}
 
 
 def shorten_home(root: Path) -> str:

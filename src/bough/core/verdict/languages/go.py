@@ -170,6 +170,7 @@ class GoLanguage(Language):
     name = "go"
     suffixes = ("go",)
     test_names = r"_test\.go$"
+    context = r"tb?|\w+\.T\(\)"
     comment = "//"
     rank = 3
     runners = (Go(),)

@@ -34,7 +34,7 @@ class Prove(Runner):
 
 class Perl(Language):
     name = "perl"
-    suffixes = ("t", "pl")
+    suffixes = ("t", "pl", "pm")
     test_names = r"\.t$"
     compares = rf"is|is_deeply|{Language.compares}"
     runners = (Prove(),)

@@ -28,6 +28,7 @@ from bough.core.verdict.runner import (
     sum_numbers,
     sum_up,
 )
+from bough.core.verdict.texts import find_closing_brace
 
 _CLOSING = (
     r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
@@ -180,7 +181,7 @@ class Rust(Language):
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
-        return [(found.start(), _find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]
+        return [(found.start(), find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]
 
     def holds_test(self, test: str, path: str) -> bool:
         """A test may be named by the crate that it is in."""
@@ -202,18 +203,6 @@ class Rust(Language):
             return
         if isinstance(package, dict) and package.get("name"):
             yield str(package["name"])
-
-
-def _find_closing_brace(text: str, start: int) -> int:
-    """After the brace that closes the one at `start`; braces in strings and comments do not count."""
-    if text[start : start + 1] == ";":  # in a file of its own
-        return start + 1
-    depth = 0
-    for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):
-        depth += {"{": 1, "}": -1}.get(found.group(), 0)
-        if depth == 0 and found.group() == "}":
-            return start + found.end()
-    return len(text)
 
 
 LANGUAGE = Rust()

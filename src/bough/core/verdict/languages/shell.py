@@ -39,7 +39,7 @@ class Shell(Language):
     scripts = True
     asserts = rf"\[\[?|test|{Language.asserts}"
     runners = (Tap(),)
-    programs = frozenset({"bats", "sh", "bash", "env"})
+    programs = frozenset({*"bats sh bash env test cmp diff grep expr".split()})  # noqa: SIM905
 
 
 LANGUAGE = Shell()

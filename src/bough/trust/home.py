@@ -11,11 +11,16 @@ import stat
 from pathlib import Path
 
 from bough.core.errors import WorkspaceError
+from bough.trust.files import Place
 
 _FOLDERS = ("", "work", "scratch", "repo.git", *(f"repo.git/{name}" for name in ("objects", "refs", "info", "log")))
 _FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "repo.git/config", "repo.git/HEAD", "repo.git/info/exclude")
 _NEVER_MADE = ("commondir", "hooks", "config.worktree", "worktrees", "modules", "objects/info/alternates", "shallow")
 """In a repository: what leads git elsewhere or starts programs, and bough never creates."""
+
+
+_CHECKOUTS = ("work", "scratch", "spare", "trash", "desk")
+"""In there are files of the project, links and pipes among them; bough enters these folders by handle."""
 
 
 def is_mine(home: Path) -> bool:
@@ -31,8 +36,20 @@ def check_home(home: Path) -> None:
     for name in (*_FOLDERS, *_FILES):
         _check(home, home / name, folder=name in _FOLDERS)
     for name in _NEVER_MADE:
-        if os.path.lexists(home / "repo.git" / name):
+        if Place(home, f"repo.git/{name}").kind:
             raise _make_distrust_error(home, f"it has repo.git/{name}, which bough never creates")
+    _check_below(home, Place(home), 3)
+
+
+def _check_below(home: Path, folder: Place, depth: int) -> None:
+    """Nothing in it is a link, a pipe or a device: bough, git and SQLite open what is in there by path."""
+    for name, kind in folder.list():
+        place = folder / name
+        if kind in ("link", "other"):
+            what = "a link" if kind == "link" else "neither a file nor a folder"
+            raise _make_distrust_error(home, f"{place.name} is {what}")
+        if kind == "folder" and depth and place.name not in _CHECKOUTS:
+            _check_below(home, place, 0 if name in ("objects", "pack") else depth - 1)
 
 
 def _check(home: Path, path: Path, folder: bool) -> None:
