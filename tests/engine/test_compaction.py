@@ -243,11 +243,7 @@ def test_a_short_conversation_is_left_alone_where_the_window_is_unknown(tmp_path
 
 def test_no_request_of_2200_rounds_exceeds_the_assumed_window() -> None:
     """The policies and the folds, round by round, with a model that reports neither its window nor its usage."""
-    rules = Rules(
-        ladder=LadderRules(task_rounds=10**6),
-        stuck=StuckRules(patterns=()),
-        compaction=CompactionRules(summarizer="truncate"),
-    )
+    rules = Rules(ladder=LadderRules(task_rounds=10**6), stuck=StuckRules(patterns=()))
     task = Task("goal")
     version, largest, rounds, compactions = 0, 0, 0, 0
 
