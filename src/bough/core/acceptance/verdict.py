@@ -122,6 +122,10 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Message and trimmed trace, with the code lines around."""
 
 
+UNSEEN = "; bough "
+"""Between what a check showed and what it could not show."""
+
+
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The result of running a task's check. Only bough makes one; nothing a model says can."""
 
@@ -175,6 +179,12 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         return self.ruling == "needs_approval" or (
             self.ruling == "failed" and self.exit_status == 0 and not self.failed
         )
+
+    @property
+    def unseen(self) -> str:
+        """What a check that passed could not show, as a sentence; empty: nothing. The end of `reason`."""
+        _, found, rest = self.reason.partition(UNSEEN)
+        return f"{found.removeprefix('; ')}{rest}." if found and self.ruling == "passed" else ""
 
     @property
     def tests(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Check, Disagreement, Failure, FailureKind, Report
+from bough.core.acceptance.verdict import UNSEEN, Check, Disagreement, Failure, FailureKind, Report
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.failure_text import describe_failure
 from bough.core.verdict.original_tests import find_file
@@ -71,7 +71,7 @@ def describe_limits(report: Report, has_tests: bool) -> str:
     is known to be a test."""
     blind = ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
     blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
-    return f"; bough {' and '.join(blind)}" if blind else ""
+    return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
 
 
 def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str) -> str:

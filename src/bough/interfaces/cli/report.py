@@ -67,6 +67,9 @@ async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         return status
     page.line(render_totals(table))
     print_evidence(page, table, whole=full)
+    goal = next(iter(found.tasks.values()), None)
+    if goal is not None and goal.verdict is not None and goal.verdict.unseen:
+        page.paragraph(text=goal.verdict.unseen)
     closing = render_closing(table, page.width)
     if closing:
         page.line("")
