@@ -143,7 +143,7 @@ def restore_test_side(
             texts[path] = made
     known = {*paths, *texts, *added}
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
-    paths += _find_read(others, before, called, request) if others else []
+    paths += _find_read(others, before, called, command, request) if others else []
     # New files that are only data take nothing away: a test may have waited for them.
     paths = [path for path in paths if path not in added or not _is_only_data(path)]
     return Restored(tuple(sorted(paths)), texts)
@@ -211,12 +211,16 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
+def _find_read(
+    paths: Collection[str], before: Mapping[str, str], called: str, command: str, request: str
+) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
     reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
     # In a language that has no record, what defines something is code.
     code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
-    return [path for path in paths if reading.reads(path, path in code) and not names_file(request, path)]
+    # What the command itself names is what the person wants tested.
+    asked = f"{request}\n{command}"
+    return [path for path in paths if reading.reads(path, path in code) and not names_file(asked, path)]
 
 
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
