@@ -50,5 +50,6 @@ def command(
             raise
         raise lacking("The dashboard", "web") from None
     enable_gc()
-    address = find_address(folder, everything=everything, host=host, port=port, new_token=new_token)
+    passing = until is not None
+    address = find_address(folder, everything=everything, host=host, port=port, new_token=new_token, passing=passing)
     return serve(address, browse=browse, as_json=as_json, until=until)

@@ -15,7 +15,7 @@ import msgspec
 import uvicorn
 
 from bough.app.known_projects import find_project_root, list_known_projects
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import UsageError
 from bough.interfaces.cli.options import print_json_line
 from bough.interfaces.web.routes import make_app
 
@@ -44,18 +44,20 @@ class Address(msgspec.Struct, frozen=True):
         return f"http://{host}:{self.port}/?token={self.token}"
 
 
-def find_address(folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool) -> Address:
+def find_address(
+    folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool, passing: bool = False
+) -> Address:
+    """`passing`: it ends with a run, so that it leaves the project's port to `bough serve`."""
     root = find_project_root(folder)
-    here = [root] if (root / ".bough").is_dir() else []
-    roots = list(dict.fromkeys([*here, *list_known_projects()])) if everything else here
-    if not roots:
-        raise NotFound(f"There are no runs in {root} yet: start one with `bough run GOAL`.")
+    roots = list(dict.fromkeys([root, *list_known_projects()])) if everything else [root]
     file = roots[0] / ".bough" / KEPT
     kept = _load_saved(file)
+    port = 0 if passing and port is None else port
     listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
     token = secrets.token_urlsafe(24) if new_token or not kept.token else kept.token
-    _save(file, SavedServer(chosen, token))
+    if not passing and file.parent.is_dir():  # A project without runs stays as it is.
+        _save(file, SavedServer(chosen, token))
     return Address(roots, host, chosen, token, listening)
 
 
@@ -70,7 +72,8 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         )
     if browse:
         click.launch(address.url)
-    app = make_app(address.roots, address.token, address.port, hosts=(address.host, socket.gethostname()))
+    hosts = (address.host, socket.gethostname())
+    app = make_app(address.roots, address.token, address.port, hosts, beside=until)
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
     )
