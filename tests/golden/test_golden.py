@@ -61,6 +61,7 @@ from bough.core.stuck.detector import Signal
 from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
+from tests.golden.asked import ASKED
 from tests.golden.door import DOOR
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
@@ -184,6 +185,7 @@ GOLDEN = {
     "v1-door": DOOR,
     "v1-talk": TALK,
     "v1-approve": APPROVE,
+    "v1-asked": ASKED,
     "v1-acceptance": ACCEPTANCE,
     "v1-outside": OUTSIDE,
 }

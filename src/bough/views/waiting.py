@@ -47,7 +47,7 @@ class Waiting(Struct, frozen=True):
     plan: Plan | None = None
 
 
-class Answered(Struct, frozen=True):
+class GivenAnswer(Struct, frozen=True):
     """What came of it."""
 
     kind: Kind
@@ -63,7 +63,7 @@ class WaitingView:
 
     def __init__(self) -> None:
         self._open: dict[Key, Waiting] = {}
-        self._answered: dict[Key, Answered] = {}
+        self._answered: dict[Key, GivenAnswer] = {}
         self._steps: dict[str, Step] = {}
         self._asked: dict[str, tuple[str, ...]] = {}
         self._verdicts: dict[str, Verdict] = {}
@@ -73,7 +73,7 @@ class WaitingView:
         return [each for each in self._open.values() if live or each.kind in ("question", "tests")]
 
     @property
-    def answered(self) -> list[Answered]:
+    def answered(self) -> list[GivenAnswer]:
         """The last answers, newest first."""
         return list(self._answered.values())[::-1]
 
@@ -206,7 +206,7 @@ class WaitingView:
         if about is None:
             return
         # What the run took is the truth: it may be that of the terminal, given at the same moment.
-        self._answered[key] = Answered(about.kind, about.task, about.question, says, by, at)
+        self._answered[key] = GivenAnswer(about.kind, about.task, about.question, says, by, at)
         while len(self._answered) > KEPT:
             del self._answered[next(iter(self._answered))]
 
