@@ -257,7 +257,7 @@ def test_the_pages_are_small() -> None:
     import gzip
 
     size = sum(len(gzip.compress((STATIC / name).read_bytes())) for name in ("index.html", "app.js", "app.css"))
-    assert size <= 150_000
+    assert size <= 60_000
 
 
 def test_no_page_makes_markup_of_text() -> None:

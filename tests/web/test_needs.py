@@ -77,12 +77,13 @@ class Case:
         self.typed = "a plus, not a minus" if kind == "question" else "y"
 
     def body(self, waiting: Waiting) -> tuple[str, dict[str, Any]]:
-        return {
+        made: dict[str, tuple[str, dict[str, Any]]] = {
             "command": ("command", {"id": waiting.id, "allow": True}),
             "tests": ("approve", {"allow": True, "task": waiting.task}),
             "question": ("answer", {"text": self.typed}),
             "plan": ("plan", {"says": "yes"}),
-        }[self.kind]
+        }
+        return made[self.kind]
 
 
 async def asked(folder: Path) -> tuple[str, Waiting]:
@@ -149,7 +150,7 @@ def test_a_live_run_is_answered_from_elsewhere(
             await on_the_page(case, name, waiting)
 
     async def both() -> None:
-        watch = app.RunObserver(approve=never, ask=never, permit=never)  # type: ignore[arg-type]
+        watch = app.RunObserver(approve=never, ask=never, permit=never)
         await asyncio.gather(run_it(case, watch), answer())
         (said,) = [each for each in await last_answers(case.folder) if each.kind == case.kind]
         assert said.by and said.task == "goal", "who answered stays to be seen"

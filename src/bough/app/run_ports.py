@@ -61,8 +61,7 @@ async def open_ports(
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)
-    asks = _make_permit(session, inbox, watch)
-    sandbox = fence_sandbox(_open_sandbox(session, env, asks), fence)
+    sandbox = fence_sandbox(_open_sandbox(session, env, asks := _make_permit(session, inbox, watch)), fence)
     known = await _gather_knowledge(session, models, choices, endpoints)
     agents = _open_agents(session, outside, asks) if outside and list_outside_agents(outside) else None
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
