@@ -43,9 +43,10 @@ export function Needs({ run, refresh, named = false }: { run: Run; refresh: Refr
 function Question({ run, waiting, refresh, named }: { run: Run; waiting: Waiting; refresh: Refresh; named: boolean }) {
   const { act, busy, note } = useAction(run.project, run, refresh);
   const kind = KINDS[waiting.kind];
+  const Heading = named ? "h3" : "h2";
   return (
     <section class="question" aria-label={kind.region}>
-      <h3><Icon name={kind.icon} /> {waiting.kind === "question" ? `${waiting.title || (waiting.task === "goal" ? run.run : waiting.task)} ${kind.asks}` : kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</h3>
+      <Heading><Icon name={kind.icon} /> {waiting.kind === "question" ? `${waiting.title || (waiting.task === "goal" ? run.run : waiting.task)} ${kind.asks}` : kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</Heading>
       <p class="where">
         {named && <><a href={link("run", run.project, run.run)}>{run.title}</a> · </>}
         {waiting.task && <>task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>{waiting.title && waiting.kind !== "question" ? `: ${waiting.title}` : ""} · </>}

@@ -54,7 +54,7 @@ export function Changes({ project, run, task, again, refresh }: { project: strin
           );
         }} />
         <div class="one">
-          <h3><Icon name="file" /> <code>{file.name}</code></h3>
+          <h2><Icon name="file" /> <code>{file.name}</code></h2>
           {place && <Comment key={`${place.file}${place.line}`} project={project} run={run} task={task} place={place} close={() => setPlace(null)} refresh={refresh} />}
           <Lines key={`${file.name}${beside}`} project={project} run={run.run} task={task} file={file} beside={beside} again={again} comment={exported ? undefined : (line, text) => setPlace({ file: file.name, line, text })} />
         </div>

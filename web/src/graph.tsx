@@ -41,7 +41,7 @@ export function Graph({ project, tree, below }: { project: string; tree: Tree; b
           return <path key={`${from!.line.name}-${line.name}`} class={`edge ${from!.line.state === "completed" ? "good" : ""}`} d={`M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x} ${y2}`} />;
         }))}
         {spots.map(({ line, x, y }) => (
-          <a key={line.path} href={link(line.leaf ? "task" : "run", project, tree.run.run, line.leaf ? line.path : "graph", ...(line.leaf ? [] : [line.path]))} aria-label={`${line.title || line.name}: ${line.words}${line.needs.length ? `, after ${line.needs.join(", ")}` : ""}`}>
+          <a key={line.path} href={link(line.leaf ? "task" : "run", project, tree.run.run, line.leaf ? line.path : "graph", ...(line.leaf ? [] : [line.path]))}>
             <rect class={`node ${tone(line.state)}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="7" />
             <text class="label" x={x + 12} y={y + 22}>{ICONS[line.state]} {cut(line.title || line.name, 26)}</text>
             <text class="small" x={x + 12} y={y + 41}>{cut(`${line.words}${line.leaf ? "" : ", has steps"}${line.started_at ? ` · ${line.rounds[1]} rounds` : ""}`, 32)}</text>

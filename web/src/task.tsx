@@ -48,7 +48,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
         ))}
       </nav>
       <section class="panel now">
-        <h2>{shown.title || path}</h2>
+        <h1>{shown.title || path}</h1>
         <p class="numbers">
           <Badge word={shown.state} text={shown.words} />
           {shown.check && <Badge word={shown.check.ruling} text={`check ${shown.check.ruling.replaceAll("_", " ")}`} />}
@@ -172,7 +172,7 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
     case "ModelAnswered":
       return (
         <article class="say model" aria-label={`Round ${round}`}>
-          <h3>Round {round} <span class="dim">{clock(told.at)} · {event.model} · {count(event.usage?.input ?? 0)} tokens in, {count(event.usage?.output ?? 0)} out · {event.cost === null || event.cost === undefined ? "no price" : money(event.cost)} · {duration(event.seconds ?? 0)}</span></h3>
+          <h2>Round {round} <span class="dim">{clock(told.at)} · {event.model} · {count(event.usage?.input ?? 0)} tokens in, {count(event.usage?.output ?? 0)} out · {event.cost === null || event.cost === undefined ? "no price" : money(event.cost)} · {duration(event.seconds ?? 0)}</span></h2>
           {event.text && text("text", event.text, 30)}
           {(event.calls ?? []).map((call: any, n: number) => <Call key={n} call={call} result={results.get(`${call.id}`)} project={project} run={run} />)}
         </article>
@@ -180,26 +180,26 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
     case "AttemptStarted":
       return (
         <article class="say bough">
-          <h3>A {String(event.role).replaceAll("_", " ")} starts <span class="dim">{clock(told.at)} · {event.tier} model</span></h3>
-          <details><summary>Prompt as sent</summary><h4>System</h4>{text("system", event.system, 40)}<h4>Brief</h4>{text("brief", event.brief, 80)}</details>
+          <h2>A {String(event.role).replaceAll("_", " ")} starts <span class="dim">{clock(told.at)} · {event.tier} model</span></h2>
+          <details><summary>Prompt as sent</summary><h3>System</h3>{text("system", event.system, 40)}<h3>Brief</h3>{text("brief", event.brief, 80)}</details>
         </article>
       );
     case "MessageAdded":
     case "FindingReturned":
-      return <article class="say bough"><h3>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}</span></h3>{text("text", event.text)}</article>;
+      return <article class="say bough"><h2>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}</span></h2>{text("text", event.text)}</article>;
     case "HelperAnswered":
-      return <article class="say helper"><h3>The {String(event.helper).replaceAll("_", " ")} says <span class="dim">{clock(told.at)} · {duration(event.seconds ?? 0)}</span></h3>{event.text && text("text", event.text, 10)}</article>;
+      return <article class="say helper"><h2>The {String(event.helper).replaceAll("_", " ")} says <span class="dim">{clock(told.at)} · {duration(event.seconds ?? 0)}</span></h2>{event.text && text("text", event.text, 10)}</article>;
     case "CheckFinished":
       return (
         <article class={`say check ${event.verdict.ruling === "passed" ? "good" : "bad"}`}>
-          <h3>{told.words} <span class="dim">{clock(told.at)}</span></h3>
+          <h2>{told.words} <span class="dim">{clock(told.at)}</span></h2>
           {event.verdict.ruling !== "passed" && <VerdictView verdict={event.verdict} />}
         </article>
       );
     case "ToolFinished":
-      return <article class="say"><h3>{told.words} <span class="dim">{clock(told.at)}</span></h3>{event.output && text("output", event.output, 14, event.blob)}</article>;
+      return <article class="say"><h2>{told.words} <span class="dim">{clock(told.at)}</span></h2>{event.output && text("output", event.output, 14, event.blob)}</article>;
     case "Reported":
-      return <article class="say bough"><h3>Report <span class="dim">{clock(told.at)}</span></h3>{text("text", event.text, 60)}</article>;
+      return <article class="say bough"><h2>Report <span class="dim">{clock(told.at)}</span></h2>{text("text", event.text, 60)}</article>;
     default:
       return <p class={`event ${told.style}`}><span class="dim">{clock(told.at)}</span> {told.words}</p>;
   }
@@ -214,7 +214,7 @@ function Call({ call, result, project, run }: { call: any; result?: Told; projec
   const output = result?.event.output as string | undefined;
   return (
     <div class={`call ${result && !result.event.ok ? "bad" : ""}`}>
-      <h4><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">running</span>}</h4>
+      <h3><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">running</span>}</h3>
       <Text text={told} lines={6} />
       {output && <div class="output"><Text text={output} cut={result!.event.blob ? output.length + 1 : result!.cut?.output} lines={8} more={more(project, run, result!.seq, "output", result!.event.blob)} /></div>}
     </div>
@@ -265,8 +265,8 @@ function Notes({ talk, project, run }: { talk: Conversation; project: string; ru
       <Panel title="Prompts as sent">
         {prompts.map((each) => (
           <details key={each.seq}><summary>{each.words} <span class="dim">{clock(each.at)}</span></summary>
-            <h3>System</h3><Text text={each.event.system} cut={each.cut?.system} more={more(project, run, each.seq, "system")} lines={60} />
-            <h3>Brief</h3><Text text={each.event.brief} cut={each.cut?.brief} more={more(project, run, each.seq, "brief")} lines={100} />
+            <h2>System</h2><Text text={each.event.system} cut={each.cut?.system} more={more(project, run, each.seq, "system")} lines={60} />
+            <h2>Brief</h2><Text text={each.event.brief} cut={each.cut?.brief} more={more(project, run, each.seq, "brief")} lines={100} />
           </details>
         ))}
         {!prompts.length && <p class="dim">No agent has started{talk.from > 0 ? " in the loaded rounds" : ""}.</p>}

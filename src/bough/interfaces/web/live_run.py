@@ -56,6 +56,7 @@ class LiveRun:
         self.holder: str | None = None
         self.progress = 0.0
         """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
+        self._settled: set[str] = set()
         self.since: dict[str, tuple[str, float]] = {}
         """What each task is doing, and since when."""
         self.reshaped = 0
@@ -66,6 +67,7 @@ class LiveRun:
         self._watchers = 0
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
+        self._looked = 0.0
         self._failed = False
         """The tail has ended with an error."""
 
@@ -87,8 +89,10 @@ class LiveRun:
                     self._take(record)
                 if len(records) < PIECE:
                     break
-            if self.seq and not await self._journal.store.read(self.view.name, RUN, limit=1):
-                raise Gone(f"{self.view.name} was removed.")
+            if self.seq and time.monotonic() - self._looked > REST:
+                self._looked = time.monotonic()
+                if not await self._journal.store.read(self.view.name, RUN, limit=1):
+                    raise Gone(f"{self.view.name} was removed.")
             self.status, self.holder = await find_standing(self._journal, self.view)
 
     def _take(self, record: e.Record) -> None:
@@ -123,12 +127,18 @@ class LiveRun:
                 self.progress = 1.0
             case e.RunReopened():
                 self.progress = 0.0
-            case e.StateChanged() | e.ChildSettled() if record.task != GOAL or isinstance(record.event, e.ChildSettled):
-                below = [each.state in SETTLED for path, each in self.view.tasks.items() if path != GOAL]
-                # Full only when the run has finished: the goal's own check comes last.
-                self.progress = max(self.progress, 0.97 * sum(below) / max(1, len(below)))
+            case e.StateChanged(to=state):
+                self._count_settled(record.task, state in SETTLED)
+            case e.ChildSettled(child=child):
+                self._count_settled(child_path(record.task, child), True)
             case _:
                 pass
+
+    def _count_settled(self, path: str, settled: bool) -> None:
+        if path != GOAL:
+            (self._settled.add if settled else self._settled.discard)(path)
+            # Full only when the run has finished: the goal's own check comes last.
+            self.progress = max(self.progress, 0.97 * len(self._settled) / max(1, len(self.view.tasks) - 1))
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
