@@ -138,7 +138,8 @@ class LiveRun:
         if path != GOAL:
             (self._settled.add if settled else self._settled.discard)(path)
             # Full only when the run has finished: the goal's own check comes last.
-            self.progress = max(self.progress, 0.97 * len(self._settled) / max(1, len(self.view.tasks) - 1))
+            share = len(self._settled) / max(1, len(self.view.tasks) - 1)
+            self.progress = max(self.progress, 0.97 * min(1.0, share))
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
