@@ -33,6 +33,7 @@ export function Changes({ project, run, task, again, refresh }: { project: strin
   if (!data.files.length) return <p class="empty">Nothing changed{run.holder !== null ? " yet" : ""}.</p>;
   const sum = (key: "added" | "removed") => data.files.reduce((all, file) => all + file[key], 0);
   const file = data.files.find((each) => each.name === chosen) ?? data.files[0];
+  const two = beside && file.added > 0 && file.removed > 0; // A new file has nothing to stand beside.
   return (
     <div class="changes">
       <div class="bar">
@@ -56,7 +57,7 @@ export function Changes({ project, run, task, again, refresh }: { project: strin
         <div class="one">
           <h2><Icon name="file" /> <code>{file.name}</code></h2>
           {place && <Comment key={`${place.file}${place.line}`} project={project} run={run} task={task} place={place} close={() => setPlace(null)} refresh={refresh} />}
-          <Lines key={`${file.name}${beside}`} project={project} run={run.run} task={task} file={file} beside={beside} again={again} comment={exported ? undefined : (line, text) => setPlace({ file: file.name, line, text })} />
+          <Lines key={`${file.name}${two}`} project={project} run={run.run} task={task} file={file} beside={two} again={again} comment={exported ? undefined : (line, text) => setPlace({ file: file.name, line, text })} />
         </div>
       </div>
     </div>

@@ -2,7 +2,7 @@ import { Line } from "./api";
 import { ICONS, tone } from "./format";
 import { link, Tree } from "./parts";
 
-const WIDTH = 210;
+const WIDTH = 240;
 const HEIGHT = 54;
 const GAP_X = 46;
 const GAP_Y = 16;

@@ -58,19 +58,20 @@ def _read_lines(diff: str) -> Iterator[Row]:
     inside = False
     for line in diff.split("\n"):
         text = line[1:] if len(line) <= LONGEST else f"{line[1:LONGEST]} … ({len(line) - LONGEST:,} more characters)"
-        if found := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)", line):
+        sign = line[:1]
+        if sign == "@" and (found := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)", line)):
             old, now, inside = int(found[1]), int(found[2]), True
             yield ["hunk", None, None, found[3].strip() or f"line {now}"]
         elif not inside:
             if line.startswith(("new file", "deleted file", "old mode", "new mode", "Binary")):
                 yield ["hunk", None, None, line]
-        elif line.startswith("+"):
+        elif sign == "+":
             yield ["ins", None, now, text]
             now += 1
-        elif line.startswith("-"):
+        elif sign == "-":
             yield ["del", old, None, text]
             old += 1
-        elif line.startswith("\\"):
+        elif sign == "\\":
             yield ["hunk", None, None, line[2:]]
         elif line:
             yield ["ctx", old, now, text]

@@ -205,7 +205,8 @@ async def get_diff(request: Request) -> Response:
     async with open_session(root) as opened:
         found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
         text = await request.app.state.house.diff(opened, found.base, found.tree, name)
-    return make_response(changes.build_part(text, _read_number(request, "from", 0), beside))
+    # A long one takes a while the first time: other requests are answered meanwhile.
+    return make_response(await asyncio.to_thread(changes.build_part, text, _read_number(request, "from", 0), beside))
 
 
 async def get_points(request: Request) -> Response:
