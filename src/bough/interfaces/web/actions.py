@@ -126,8 +126,8 @@ async def resume(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Resume)
     if asked.say.strip():
         await say(root, name, msgspec.json.encode({"text": asked.say}))
-    process = await _open_own(root, "resume", name, *_choose(asked.model, asked.rounds, asked.cost))
-    if not await _has_ended(process):
+    own = await _open_own(root, "resume", name, *_choose(asked.model, asked.rounds, asked.cost))
+    if not await own.has_ended():
         return f"{name} is running again."
     return f"{name} resumed and halted again."
 
@@ -147,18 +147,17 @@ async def start(root: Path, body: bytes) -> str:
     ]
     for option, value in (("--check", asked.check.strip()), ("--continue", asked.continues)):
         words += [f"{option}={value}"] if value else []
-    process = await _open_own(root, "run", *words, "--", goal)
+    own = await _open_own(root, "run", *words, "--", goal)
     # It has a name once it is in the journal. A large project is read first; a wrong option ends it before that.
     while not (new := [name for name in await _list_runs(root) if name not in known]):
-        if await _has_ended(process, 0.2):
+        if await own.has_ended(0.2):
             raise UsageError("The run ended before it began: try the same with `bough run`.")
     return new[-1]
 
 
 async def find_check(root: Path) -> dict[str, Any]:
     """What `bough check` says."""
-    process = await _open_own(root, "check", out=asyncio.subprocess.PIPE)
-    said, complaint = await process.communicate()
+    said, complaint = await (await _open_own(root, "check", out=asyncio.subprocess.PIPE)).said
     try:
         return msgspec.json.decode(said, type=dict[str, Any])
     except msgspec.MsgspecError:
@@ -177,31 +176,40 @@ def _choose(model: str, rounds: int, cost: float) -> list[str]:
     return [f"{option}={value}" for option, value in chosen if value]
 
 
-async def _open_own(
-    root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL
-) -> asyncio.subprocess.Process:
+class _Own(msgspec.Struct):
+    """A process of bough itself, and what it complains about."""
+
+    process: asyncio.subprocess.Process
+    said: asyncio.Task[tuple[bytes, bytes]]
+
+    async def has_ended(self, patience: float = PATIENCE) -> bool:
+        """Whether it has ended within a while. Raises what it complained about."""
+        done, _ = await asyncio.wait({self.said}, timeout=patience)
+        if not done:
+            return False
+        text = (self.said.result()[1] or b"").decode("utf-8", "replace").strip().removeprefix("bough: ")
+        if self.process.returncode and text:
+            raise UsageError(text.splitlines()[-1])
+        return True
+
+
+_OPEN: set[asyncio.Task[tuple[bytes, bytes]]] = set()
+"""Keeps the readers: the loop itself holds a task only weakly."""
+
+
+async def _open_own(root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL) -> _Own:
     """bough itself, in a session of its own."""
-    return await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bough", command, "--dir", str(root), "--json", *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=out,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-
-
-async def _has_ended(process: asyncio.subprocess.Process, patience: float = PATIENCE) -> bool:
-    """Whether it has ended within a while. Raises what it complained about."""
-    assert process.stderr is not None
-    try:
-        said = await asyncio.wait_for(process.stderr.read(), patience)
-    except TimeoutError:
-        return False
-    await process.wait()
-    text = said.decode("utf-8", "replace").strip().removeprefix("bough: ")
-    if process.returncode and text:
-        raise UsageError(text.splitlines()[-1])
-    return True
+    said = asyncio.create_task(process.communicate())
+    _OPEN.add(said)
+    said.add_done_callback(_OPEN.discard)
+    return _Own(process, said)
 
 
 async def approve(root: Path, name: str, body: bytes) -> str:

@@ -92,6 +92,7 @@ class LiveRun:
             if self.seq and time.monotonic() - self._looked > REST:
                 self._looked = time.monotonic()
                 if not await self._journal.store.read(self.view.name, RUN, limit=1):
+                    self._looked = 0.0
                     raise Gone(f"{self.view.name} was removed.")
             self.status, self.holder = await find_standing(self._journal, self.view)
 
