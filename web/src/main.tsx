@@ -23,6 +23,7 @@ function App() {
   useEffect(() => {
     const moved = () => { setPlace(where()); window.scrollTo(0, 0); };
     window.addEventListener("hashchange", moved);
+    setPlace(where()); // It may have moved before anyone listened.
     return () => window.removeEventListener("hashchange", moved);
   }, []);
   useEffect(() => {
