@@ -1,15 +1,17 @@
 """Do many machines work as one? Real processes, a real PostgreSQL, real git; only the model is scripted, at the wire.
 
-python bench/cluster.py faults --faults 200      # three workers; kills, restarts, freezes, wrong clocks, at random
+python bench/cluster.py faults --faults 200      # four workers; kills, restarts, freezes, wrong clocks, at random
+python bench/cluster.py faults --faults 0 --slots 4 --leaves 40 --check 4     # nobody is disturbed but by neighbours
 python bench/cluster.py scale                    # 40 leaves that wait for their model: 1 worker against 4
 python bench/cluster.py calls                    # what each call of the store and the queue costs
 
-`faults`: three workers, each with a folder of its own, and a bare repository as the git remote. Runs of 12 leaves come
+`faults`: four workers, each with a folder of its own, and a bare repository as the git remote. Runs of 40 leaves come
 one after the other; at random moments a worker, the coordinator or PostgreSQL is killed with SIGKILL and started again,
 a worker is stopped (SIGSTOP) for longer than its lease, or a worker is started again with a clock that is hours off.
 Each agent appends a line to its file in each of three rounds: a finished effect that was lost, or done again by whoever
-took the task over, shows in the file. At the end of each run the files, the journal and its ledger must be exact. Exit
-status 1 when anything was lost, done twice or charged wrongly.
+took the task over, shows in the file. At the end of each run the files, the journal and its ledger must be exact, a
+task must have been started once and once more for each time that it was taken over, and no log may have a traceback.
+Exit status 1 when anything was lost, done twice, charged wrongly, or said by a traceback.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,20 +63,27 @@ if _off:
 
 
 class Postgres:
-    """A server of our own, from the `pgserver` wheel."""
+    """A server of our own: from the `pgserver` wheel, or, where there is none, from Debian's packages."""
 
     def __init__(self, folder: Path) -> None:
-        with warnings.catch_warnings(action="ignore"):
-            import pgserver
-        self._pgserver = pgserver
         self.folder = folder
-        self._server = pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
-        self.url: str = self._server.get_uri()
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                import pgserver
+        except ImportError:
+            self._start = partial(_start_debian, folder)
+            _make_debian(folder)
+            self._start()
+            self.url = f"postgresql:///postgres?host={folder}&user=postgres"
+            return
+        server = pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
+        self._start = server.ensure_postgres_running
+        self.url = server.get_uri()
 
     def crash(self) -> None:
         """SIGKILL to all of it, and a start that recovers."""
         self.kill()
-        self._server.ensure_postgres_running()
+        self._start()
 
     def used(self) -> float:
         """Seconds of processor that it has used, its backends included."""
@@ -104,6 +114,27 @@ class Postgres:
             (self.folder / name).unlink(missing_ok=True)
 
 
+def _make_debian(folder: Path) -> None:
+    folder.mkdir()
+    shutil.chown(folder, "postgres")
+    _as_postgres(f"{_find_programs()}/initdb -D {folder} -A trust")
+
+
+def _start_debian(folder: Path) -> None:
+    _as_postgres(
+        f"{_find_programs()}/pg_ctl -D {folder} -o \"-k {folder} -c listen_addresses=''\" -l {folder}/log -w start"
+    )
+
+
+def _find_programs() -> Path:
+    return max(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+def _as_postgres(command: str) -> None:
+    """The server refuses to run as root."""
+    subprocess.run(["su", "postgres", "-c", command], check=True, stdout=subprocess.DEVNULL)
+
+
 def _lives(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -129,10 +160,11 @@ def answer(delay: Callable[[], float], rounds: int) -> Callable[[dict[str, Any]]
     return reply
 
 
-def make_project(folder: Path, leaves: int) -> Path:
+def make_project(folder: Path, leaves: int, check: float = 0.0) -> Path:
     (folder / "workflows").mkdir(parents=True)
     steps = "".join(
-        f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n"
+        f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\n"
+        f"test_command = '{f'sleep {check:g}; ' if check else ''}test -f leaf-{n}.txt'\n"
         f"files = ['leaf-{n}.txt']\n"
         for n in range(leaves)
     )
@@ -182,12 +214,14 @@ class Machine:
 
 
 @contextmanager
-def stage(leaves: int, delay: Callable[[], float], rounds: int) -> Iterator[tuple[Path, Postgres, dict[str, str], str]]:
+def stage(
+    leaves: int, delay: Callable[[], float], rounds: int, check: float = 0.0
+) -> Iterator[tuple[Path, Postgres, dict[str, str], str]]:
     """A folder with a project and a remote, a server, an environment, and the model's address."""
     with tempfile.TemporaryDirectory(prefix="bough-cluster-", dir="/tmp") as place:
         top = Path(place)
         top.chmod(0o755)
-        make_project(top / "project", leaves)
+        make_project(top / "project", leaves, check)
         subprocess.run(["git", "init", "-q", "--bare", str(top / "remote.git")], check=True)
         (top / "site").mkdir()
         (top / "site" / "sitecustomize.py").write_text(CLOCK)
@@ -274,8 +308,8 @@ class Chaos:
             timer.join()
 
 
-async def examine(url: str, name: str, leaves: int) -> list[str]:
-    """What is wrong with a finished run."""
+async def examine(url: str, name: str, leaves: int, starts: Counter[str]) -> list[str]:
+    """What is wrong with a finished run. Counts how often its leaves were started and interrupted."""
     store = PostgresStore(url, create=False)
     try:
         records = await store.read(name)
@@ -291,6 +325,9 @@ async def examine(url: str, name: str, leaves: int) -> list[str]:
         path = f"leaf-{number}"
         if path not in tasks or tasks[path].state is not State.COMPLETED:
             wrong.append(f"{name}: {path} is lost")
+        begun = [r for r in records if r.task == path and isinstance(r.event, e.TaskCreated | e.TaskResumed)]
+        starts["starts"] += len(begun)
+        starts["tasks"] += 1
         finished = Counter(r.event.call for r in records if r.task == path and isinstance(r.event, e.ToolFinished))
         wrong += [f"{name}: {path}: call {call} finished {n} times" for call, n in finished.items() if n != 1]
     return wrong
@@ -309,19 +346,31 @@ def files_of(env: dict[str, str], project: Path, name: str, leaves: int) -> list
     return wrong
 
 
-def faults(count: int, seed: int, pause: float, leaves: int = 12) -> int:
+def count_tracebacks(top: Path, seen: Counter[str]) -> None:
+    """In all logs, and how often workers said that they started a task."""
+    seen["tracebacks"] = seen["logged starts"] = 0
+    for log in top.glob("*.log"):
+        text = log.read_text(errors="replace")
+        seen["tracebacks"] += text.count("Traceback (most recent call last)")
+        seen["logged starts"] += len(re.findall(r": started$", text, re.MULTILINE)) if "worker-" in log.name else 0
+
+
+def faults(
+    count: int, seed: int, pause: float, leaves: int = 40, workers: int = 4, slots: int = 4, check: float = 0.0
+) -> int:
     rng = random.Random(seed)
     wrong: list[str] = []
+    starts: Counter[str] = Counter()
     runs, began = 0, time.monotonic()
-    with stage(leaves, lambda: rng.uniform(0.1, 0.8), ROUNDS) as (top, server, env, url):
-        machines = [Machine(top / f"worker-{n}", env, slots=2, lease=LEASE) for n in range(3)]
+    with stage(leaves, lambda: rng.uniform(0.1, 0.8), ROUNDS, check) as (top, server, env, url):
+        machines = [Machine(top / f"worker-{n}", env, slots=slots, lease=LEASE) for n in range(workers)]
         # One of them is a clone of the project, the others start with nothing.
         subprocess.run(["git", "clone", "-q", str(top / "project"), str(machines[0].folder)], check=True)
         for machine in machines:
             machine.start()
-        until_workers(env, top / "project", 3)
+        until_workers(env, top / "project", workers)
         chaos = Chaos(rng, server, machines)
-        while chaos.counts.total() < count:
+        while not runs or chaos.counts.total() < count:
             runs += 1
             process = chaos.coordinator = coordinator(
                 top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
@@ -347,8 +396,12 @@ def faults(count: int, seed: int, pause: float, leaves: int = 12) -> int:
                     break
             chaos.settle()
             name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]
-            wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves))
+            wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves, starts))
             wrong += files_of(env, top / "project", name, leaves)
+            count_tracebacks(top, starts)
+            wrong += [f"{name}: {starts['tracebacks']} tracebacks"] if starts["tracebacks"] else []
+            if not count and starts["logged starts"] != starts["tasks"]:
+                wrong.append(f"{name}: nobody was disturbed, and {dict(starts)}")
             print(
                 f"run {runs} {name}: {time.monotonic() - started:.0f} s, {chaos.counts.total()} faults so far",
                 flush=True,
@@ -366,6 +419,7 @@ def faults(count: int, seed: int, pause: float, leaves: int = 12) -> int:
             machine.drain()
     took = time.monotonic() - began
     print(f"{chaos.counts.total()} faults in {runs} runs of {leaves} leaves, {took:.0f} s: {dict(chaos.counts)}")
+    print(f"{dict(starts)}")
     for each in wrong:
         print(f"WRONG {each}")
     print(f"{len(wrong)} wrong")
@@ -605,6 +659,10 @@ def main() -> int:
     chaos = kinds.add_parser("faults")
     chaos.add_argument("--faults", type=int, default=200)
     chaos.add_argument("--seed", type=int, default=1)
+    chaos.add_argument("--workers", type=int, default=4)
+    chaos.add_argument("--slots", type=int, default=4, help="of each worker")
+    chaos.add_argument("--leaves", type=int, default=40)
+    chaos.add_argument("--check", type=float, default=0.0, help="seconds that a check takes")
     chaos.add_argument("--pause", type=float, default=3.0, help="seconds between two faults, at most")
     more = kinds.add_parser("scale")
     more.add_argument("--workers", type=int, nargs="+", default=[1, 4])
@@ -615,7 +673,7 @@ def main() -> int:
     costs.add_argument("--json", type=Path, help="the costs, for fleet.py --costs")
     given = parser.parse_args()
     if given.kind == "faults":
-        return faults(given.faults, given.seed, given.pause)
+        return faults(given.faults, given.seed, given.pause, given.leaves, given.workers, given.slots, given.check)
     if given.kind == "scale":
         return scale(given.workers, given.leaves, given.wait)
     return calls(given.repeat, given.json)

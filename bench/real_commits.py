@@ -33,9 +33,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import bash, carry_out, stubborn, verdict_of
 
-from bough.adapters.verifiers.testside import find_language, is_test_file
 from bough.core import events as e
 from bough.core.planning.plan import Step
+from bough.core.verdict.test_files import is_code, is_test_file
 from bough.testing import ScriptedModel
 
 CONFIRMED_MOST = 3
@@ -66,7 +66,7 @@ def commits(repository: Path, most: int) -> list[str]:
         paths = [path for line in lines for path in line.split("\t")[1:]]
         code = [path for path in paths if path.endswith(".py") and path not in ("setup.py", "docs/conf.py")]
         tests = [path for path in code if is_test_file(path)]
-        if tests and any(find_language(path) and not is_test_file(path) for path in code):
+        if tests and any(is_code(path) and not is_test_file(path) for path in code):
             found.append(commit)
         if len(found) == most:
             break

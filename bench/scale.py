@@ -99,7 +99,9 @@ class StubWorkspaces:
     def __init__(self) -> None:
         self.open_now = self.most = self.merges = 0
 
-    async def open(self, run: str, task: str, tree: str, folder: str, sides: object = None) -> Workspace:
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: object = None, **more: object
+    ) -> Workspace:
         self.open_now += 1
         self.most = max(self.most, self.open_now)
         return cast(Workspace, StubWorkspace(task))

@@ -1,6 +1,7 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
-    python -m bench.verdicts [--table sabotage|honest] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE]
+    python -m bench.verdicts [--table sabotage|honest|tricks|tricks_honest] [--only TEXT] [--cases FILE] [--jobs N]
+                             [--json FILE]
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
 """
@@ -45,7 +46,7 @@ def one(name: str, case: Case) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", default="sabotage")
+    parser.add_argument("--table", default="sabotage", choices=["sabotage", "honest", "tricks", "tricks_honest"])
     parser.add_argument("--only", default="")
     parser.add_argument("--cases", type=Path, help="only those that this file names, one a line")
     parser.add_argument("--jobs", type=int, default=2)
@@ -63,7 +64,7 @@ def main() -> None:
                 args.json.write_text("".join(json.dumps(row) + "\n" for row in found))
     count = Counter("completed" if each.get("completed") else each.get("ruling", "not run") for each in found)
     for each in found:
-        if each.get("completed") is not (args.table == "honest"):
+        if each.get("completed") is not args.table.endswith("honest"):
             print(f"{each['case']}: {each.get('reason') or each}")
     print(f"{len(found)} cases in {time.monotonic() - began:.0f} s: {dict(count)}")
 

@@ -5,10 +5,17 @@
 
 FOLDER holds one folder an exercise: a stub, its tests (`*_test.py`) and a README.md, as Exercism's Python track has
 them. Arms: `plain` is a loop of three rounds (whole file, run the tests, feed the failure back), `plain-on` the same
-for as long as its tokens last, `plain-anew` begins it anew every three rounds; `flat` is bough without its ladder,
-`ladder` is bough as it comes, `best-of` is bough with --best-of 8. Every arm but `plain` may use the same tokens on an
-exercise. The verdict is this script's own: the original tests, on the modules that came of it. It goes on from what is
-in the file.
+for as long as its tokens last, `plain-anew` starts over every three rounds; `aider` is aider with whole files and its
+automatic tests; `ladder` is bough as it comes, without a flag, each exercise with an empty state folder; `warm` is the
+same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
+`best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
+`no-again` repairs as a strong model would and makes no further attempts, `only-T` makes them with one tactic
+(`only-whole`, `only-repair`, …), `without-T` leaves one out. Every arm but `plain` may use the same tokens on an
+exercise. The verdict is this script's own: the original tests, on the modules that came of it. It continues from what
+is in the file.
+
+Two arms are compared by exercise, over the mean of the repeats: a sign-flip permutation test of these differences, two
+sided, 100,000 draws. McNemar's test of single runs stands beside it.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ import math
 import os
 import random
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -35,13 +43,25 @@ from typing import Any
 
 HUGE = 1_000_000
 FLAT = f"[stuck]\npatterns = []\n\n[ladder]\nrungs = []\ntask_rounds = {HUGE}\nsubtask_rounds = {HUGE}\n"
+TACTICS = ("tests_first", "short", "whole", "hinted", "repair")
+RUNGS = ("attempts", "nudge", "prune", "decompose", "stronger_model", "verify", "replan", "ask")
 BOUGH: dict[str, tuple[str, list[str]]] = {
-    "flat": (FLAT, []),
+    "flat": (FLAT, ["--protocol", "text"]),
+    "text": ("", ["--protocol", "text"]),
+    "tools": ("", ["--protocol", "tools"]),
     "ladder": ("", []),
+    "warm": ("", []),
     "best-of": ("", ["--best-of", "8", "--jobs", "1"]),
+    "no-switch": (f"[ladder]\nrungs = {json.dumps(RUNGS)}\n", []),
+    "no-again": ("[ladder]\nattempts = 1\n", []),
+    **{f"only-{one}": (f"[ladder]\ntactics = {json.dumps([one])}\n", []) for one in TACTICS},
+    **{
+        f"without-{one}": (f"[ladder]\ntactics = {json.dumps([each for each in TACTICS if each != one])}\n", [])
+        for one in TACTICS
+    },
 }
 PLAIN = ("plain", "plain-on", "plain-anew")
-ARMS = (*PLAIN, *BOUGH)
+ARMS = (*PLAIN, "aider", *BOUGH)
 EXITS = {0: "completed", 1: "internal error", 2: "usage", 3: "gave up", 4: "budget", 5: "not verified", 7: "no model"}
 SYSTEM = (
     "You are a careful Python programmer. Answer with the complete new content of the file in one ```python block and "
@@ -123,8 +143,11 @@ def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
     check = f"{sys.executable} -m pytest -q"
     argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
     argv += ["--model", f"openai:{args.model}", "--base-url", args.url, "--max-tokens", str(args.tokens)]
-    argv += ["--protocol", args.protocol, *options]
-    status, out, err = program(argv, work, min(args.longest, args.deadline - time.time()))
+    argv += options
+    # What is remembered about a model is the person's: each exercise starts as on a new machine, unless it is `warm`.
+    state = (args.place / "warm") if arm == "warm" else work.with_name(f"{work.name}.state")
+    env = os.environ | {"XDG_STATE_HOME": str(state)}
+    status, out, err = program(argv, work, min(args.longest, args.deadline - time.time()), env)
     if status is None and time.time() >= args.deadline:
         raise TimeoutError("cut off by --minutes")
     row = told(out) | {"exit": status, "completed": status == 0}
@@ -132,6 +155,26 @@ def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
     row["stderr"] = err[-600:]
     program([sys.executable, "-m", "bough", "apply", "--partial"], work, 60)
     return row
+
+
+def aider(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) -> Row:
+    """Whole files, its own test loop; the exercise as the plain loops get it."""
+    goal = f"Implement the exercise described in README.md, in {exercise.stub}, so that the tests pass."
+    test = f"{sys.executable} -m pytest -q -x -p no:cacheprovider {exercise.test}"
+    argv = [*shlex.split(args.aider), "--model", f"openai/{args.model}", "--openai-api-base", args.url]
+    argv += ["--openai-api-key", "none", "--edit-format", "whole", "--auto-test", "--test-cmd", test, "--yes-always"]
+    argv += ["--no-git", "--no-stream", "--no-check-update", "--no-show-model-warnings", "--no-show-release-notes"]
+    argv += ["--analytics-disable", "--map-tokens", "0", "--read", "README.md", "--read", exercise.test]
+    env = os.environ | {"HOME": str(work.with_name(f"{work.name}.home")), "COLUMNS": "200", "NO_COLOR": "1"}
+    Path(env["HOME"]).mkdir(exist_ok=True)
+    left = min(args.longest, args.deadline - time.time())
+    status, out, err = program([*argv, "--message", goal, exercise.stub], work, left, env)
+    if status is None and time.time() >= args.deadline:
+        raise TimeoutError("cut off by --minutes")
+    used = re.findall(r"Tokens: ([\d.,]+)(k?) sent.*?([\d.,]+)(k?) received", out)
+    counts = [float(n.replace(",", "")) * (1000 if k else 1) for row in used for n, k in (row[:2], row[2:])]
+    row = {"rounds": len(used), "tokens": round(sum(counts)), "largest": 0, "completed": None, "stderr": err[-600:]}
+    return row | {"crashed": "Traceback" in err or "Traceback" in out, "tail": out[-300:]}
 
 
 def told(events: str) -> Row:
@@ -181,10 +224,13 @@ class Bench:
         self.lock = threading.Lock()
         self.out = Path(args.out)
         self.rows = read(self.out)
-        self.place = Path(tempfile.mkdtemp(prefix="weak-"))
+        self.place = args.place = Path(tempfile.mkdtemp(prefix="weak-"))
 
     def run(self, exercises: list[Exercise]) -> None:
-        units = [(n, e, arm) for n in range(self.args.repeats) for e in exercises for arm in self.args.arms.split(",")]
+        arms, once = self.args.arms.split(","), self.args.once.split(",")
+        units = [
+            (n, e, arm) for n in range(self.args.repeats) for e in exercises for arm in arms if not n or arm not in once
+        ]
         left = [unit for unit in units if (unit[1].name, unit[2], unit[0]) not in self.rows]
         print(f"{len(units)} runs wanted, {len(left)} left, {self.args.jobs} at once", flush=True)
         with ThreadPoolExecutor(self.args.jobs) as pool:
@@ -198,7 +244,9 @@ class Bench:
         shutil.copytree(exercise.folder, work)
         began = time.time()
         try:
-            row = (plain if arm in PLAIN else bough)(exercise, arm, work, self.args)
+            args = argparse.Namespace(**vars(self.args))
+            args.url = self.args.url.split(",")[hash((exercise.name, arm, number)) % len(self.args.url.split(","))]
+            row = (plain if arm in PLAIN else aider if arm == "aider" else bough)(exercise, arm, work, args)
         except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
             print(f"{exercise.name} {arm}: {error!r}", file=sys.stderr, flush=True)
             return
@@ -207,7 +255,8 @@ class Bench:
         with self.lock, self.out.open("a") as file:
             self.rows[row["task"], arm, number] = row
             file.write(json.dumps(row) + "\n")
-        shutil.rmtree(work, ignore_errors=True)
+        for place in (work, work.with_name(f"{work.name}.state"), work.with_name(f"{work.name}.home")):
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def verdict(exercise: Exercise, work: Path) -> bool:
@@ -228,11 +277,13 @@ def run_tests(folder: Path, test: str, *more: str, limit: float = 60) -> tuple[b
     return status == 0, out if status is not None else f"The tests did not end within {limit:g} s."
 
 
-def program(argv: list[str], cwd: Path, timeout: float) -> tuple[int | None, str, str]:
+def program(
+    argv: list[str], cwd: Path, timeout: float, env: dict[str, str] | None = None
+) -> tuple[int | None, str, str]:
     """Exit status (None: killed for its time), standard output and error."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(
-            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, env=env
         )
         try:
             status: int | None = process.wait(timeout)
@@ -268,6 +319,22 @@ def mcnemar(gained: int, lost: int) -> float:
     return min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n) if n else 1.0
 
 
+def flip(differences: list[float], draws: int = 100_000) -> float:
+    """The sign-flip permutation test, two sided."""
+    chance, kept = random.Random(11), [each for each in differences if each]
+    seen = abs(sum(kept)) - 1e-9
+    hits = sum(abs(sum(each if chance.random() < 0.5 else -each for each in kept)) >= seen for _ in range(draws))
+    return (hits + 1) / (draws + 1) if kept else 1.0
+
+
+def mean_solved(kept: dict[tuple[str, str, int], Row], arm: str) -> dict[str, float]:
+    """By exercise, over the repeats that were run."""
+    tasks = {key[0] for key in kept if key[1] == arm}
+    return {
+        task: statistics.mean(row["solved"] for key, row in kept.items() if key[:2] == (task, arm)) for task in tasks
+    }
+
+
 def table(kept: dict[tuple[str, str, int], Row]) -> None:
     print("| arm | runs | solved | 95 % | false completed | missed | crashes | rounds | k tokens | s | ends | rungs |")
     print("|" + " --- |" * 12)
@@ -289,6 +356,11 @@ def table(kept: dict[tuple[str, str, int], Row]) -> None:
             f"| {statistics.mean(row['tokens'] for row in rows) / 1000:.1f} "
             f"| {statistics.mean(row['seconds'] for row in rows):.0f} | {_listed(ends)} | {_listed(rungs)} |"
         )
+    kept = kept | {
+        (task, "plain", n): row | {"arm": "plain", "solved": row["solved"] and row["rounds"] <= 3}
+        for (task, arm, n), row in kept.items()
+        if arm == "plain-on" and (task, "plain", n) not in kept
+    }
     arms = [arm for arm in ARMS if any(key[1] == arm for key in kept)]
     for one, other in ((a, b) for n, a in enumerate(arms) for b in arms[n + 1 :]):
         pairs = [
@@ -300,9 +372,14 @@ def table(kept: dict[tuple[str, str, int], Row]) -> None:
         lost = [a["task"] for a, b in pairs if a["solved"] and not b["solved"]]
         both = sum(a["solved"] and b["solved"] for a, b in pairs)
         p = mcnemar(len(gained), len(lost))
+        first, second = mean_solved(kept, one), mean_solved(kept, other)
+        both_ran = sorted(first.keys() & second.keys())
+        sums = sum(first[task] for task in both_ran), sum(second[task] for task in both_ran)
         print(
-            f"\n{one} → {other}: {len(pairs)} pairs, both {both}, gained {len(gained)}, "
-            f"lost {len(lost)}, McNemar p = {p:.3f}"
+            f"\n{one} → {other}: mean {sums[0]:.1f} → {sums[1]:.1f} of {len(both_ran)} "
+            f"({(sums[1] / sums[0] - 1 if sums[0] else 0):+.0%}), sign-flip p = "
+            f"{flip([second[task] - first[task] for task in both_ran]):.4f}; {len(pairs)} pairs of runs, both {both}, "
+            f"gained {len(gained)}, lost {len(lost)}, McNemar p = {p:.3f}"
         )
         print(f"  gained: {', '.join(sorted(gained)) or '–'}\n  lost: {', '.join(sorted(lost)) or '–'}")
     for row in [row for row in kept.values() if row.get("crashed") or row.get("exit", 0) not in (0, 3, 4, 5)][:5]:
@@ -318,11 +395,14 @@ def _listed(counts: Counter[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=Path, help="the exercises")
-    parser.add_argument("--url", default="http://127.0.0.1:8080/v1")
+    parser.add_argument(
+        "--url", default="http://127.0.0.1:8080/v1", help="one, or several with commas to share the load"
+    )
     parser.add_argument("--model", default="qwen")
-    parser.add_argument("--arms", default="plain,plain-on,plain-anew,flat,ladder")
+    parser.add_argument("--arms", default="plain,plain-on,plain-anew,aider,text,ladder,warm")
+    parser.add_argument("--once", default="", help="arms that are not repeated, with commas")
+    parser.add_argument("--aider", default="aider", help="the command of aider")
     parser.add_argument("--tokens", type=int, default=30_000, help="that an arm may use on one exercise")
-    parser.add_argument("--protocol", default="text", help="bough's --protocol")
     parser.add_argument("--jobs", type=int, default=4, help="runs at once")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--only", default="", help="exercises, with commas")

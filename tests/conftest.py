@@ -32,6 +32,21 @@ def _one_piece_of_work() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _the_check_is_the_proof() -> None:
+    """Most tests script a model that does one thing under a check that proves nothing about it, and no examiner. What
+    `completed` has to be earned with is tested where `acceptance_as_shipped` is asked for."""
+    os.environ["BOUGH_ACCEPTANCE_PROOF"] = "check"
+    os.environ["BOUGH_ACCEPTANCE_EXAMINE"] = "never"
+
+
+@pytest.fixture
+def acceptance_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the defaults that people get."""
+    monkeypatch.delenv("BOUGH_ACCEPTANCE_PROOF")
+    monkeypatch.delenv("BOUGH_ACCEPTANCE_EXAMINE")
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _checks_without_plugins() -> None:
     """The plugins of our own test environment double the time that pytest takes to start, and checks start it often."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bough import app
+from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
 from bough.core.planning.plan import Plan, Step, build_goal_step
@@ -166,3 +167,9 @@ def by_progress(*steps: Answer) -> Callable[[Prompt], Answer]:
         return steps[done]
 
     return answer
+
+
+def allow_settings(folder: Path) -> None:
+    """The person's yes to what the settings of a project ask for."""
+    root, wishes = list_open_wishes(folder)
+    answer_wishes(root, wishes, allowed=True)

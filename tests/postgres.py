@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+_NAMED = os.environ.pop("BOUGH_TEST_POSTGRES", "")
+"""Taken out, since the tests' own processes would refuse it as a setting that does not exist."""
 _numbers = count(1)
 
 
 @cache
 def _server() -> str:
-    if url := os.environ.get("BOUGH_TEST_POSTGRES"):
-        return url
+    if _NAMED:
+        return _NAMED
     try:
         with warnings.catch_warnings(action="ignore"):  # about where it keeps its lock
             import pgserver

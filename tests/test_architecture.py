@@ -16,23 +16,26 @@ import pytest
 
 import bough
 import bough.testing
+from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
+from bough.core.verdict.registry import RUNNERS
 
 SOURCE = Path(bough.__file__).parent
 MAY_IMPORT = {
     "core": {"core"},
     "ports": {"core"},
     "slots": {"core"},
+    "trust": {"core", "trust"},
     "installed": {"core"},
-    "engine": {"core", "ports", "slots", "engine"},
-    "adapters": {"core", "ports", "slots", "installed", "adapters"},
+    "engine": {"core", "ports", "slots", "trust", "engine"},
+    "adapters": {"core", "ports", "slots", "trust", "installed", "adapters"},
     "testing": {"core", "ports", "testing"},
-    "config": {"core"},
-    "workflows": {"core"},
+    "config": {"core", "trust"},
+    "workflows": {"core", "trust"},
     "views": {"core", "views"},
-    "interfaces": {"core", "ports", "app", "views", "interfaces", "config", "workflows", "demo", "installed"},
-    "app": {"core", "ports", "engine", "adapters", "config", "views", "installed", "app"},
+    "interfaces": {"core", "ports", "trust", "app", "views", "interfaces", "config", "workflows", "demo", "installed"},
+    "app": {"core", "ports", "trust", "engine", "adapters", "config", "views", "installed", "app"},
     "api": {"core", "ports", "app", "workflows", "views"},
-    "demo": {"core", "ports", "adapters/models"},
+    "demo": {"core", "ports", "trust", "adapters/models"},
     "__main__": {"interfaces"},
 }
 """What a layer may import, by the longest prefix of a module's path."""
@@ -222,6 +225,168 @@ def late_imports(source: Path) -> list[str]:
     return sorted(wrong)
 
 
+OPENING = frozenset(
+    """
+    read_text read_bytes write_text write_bytes resolve realpath iterdir glob rglob exists is_file is_dir is_symlink
+    lstat stat readlink copy2 copytree copyfile rmtree scandir listdir symlink symlink_to touch mkdir makedirs unlink
+    """.split()  # noqa: SIM905
+)
+"""Functions and methods that open, list or change what a path of the system names."""
+OPENERS = {
+    "bough's own folder, in which `trust/home` has found no link, pipe or device before anything in it is opened": """
+        adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
+        adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
+        adapters/workspaces/home adapters/workspaces/merge
+        adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/ownership
+        adapters/workspaces/person_repository
+        adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
+        adapters/workspaces/spares app/diagnosis app/journal app/known_projects app/optimise app/session
+        app/worker_service engine/task_workspace adapters/verifiers/baselines
+        adapters/verifiers/check_runner
+    """,
+    "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
+        adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk adapters/workspaces/git_settings
+        adapters/workspaces/scan adapters/workspaces/stamps adapters/tools/paths adapters/tools/listing
+    """,
+    "links that bough makes and recognises; it never follows them": """
+        adapters/workspaces/shared_folders adapters/workspaces/surroundings
+    """,
+    "where the person's tools keep their environments, and times of change": """
+        adapters/workspaces/fingerprint adapters/workspaces/python_environment
+    """,
+    "the kernel's files, mounts and what a sandbox is made of": """
+        adapters/sandboxes/env adapters/sandboxes/groups adapters/sandboxes/kernel adapters/sandboxes/landlock
+        adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/pipes adapters/sandboxes/process
+        adapters/sandboxes/relay adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
+        adapters/workspaces/watch app/sandbox_breakout
+    """,
+    "inside the sandbox": "adapters/tools/grep adapters/tools/search adapters/verifiers/run_without_runner",
+    "asks what it is given whether a path is in a tree": "core/verdict/languages/javascript",
+    "names only, to tell one workspace from another": """
+        adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
+    """,
+    "the person's own files: their settings and state, and what they name on the command line": """
+        adapters/agents/acp adapters/state_folder adapters/consent_store adapters/models/providers
+        adapters/models/recording api app/journal_location interfaces/cli/approve interfaces/cli/config
+        interfaces/cli/entry interfaces/cli/export
+        interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
+    """,
+    "bough's own package, and projects that it has just made": """
+        app/model_trial app/prompts demo installed interfaces/web/export adapters/verifiers/prober
+    """,
+    "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
+}
+"""Why a module opens paths although there is `trust/files`. All others use a `Place`."""
+
+
+def opened_paths(source: Path) -> list[str]:
+    """Paths that are opened without `trust/files`."""
+    listed = {name for names in OPENERS.values() for name in names.split()}
+    opens = [
+        (name, call.lineno, called)
+        for name, tree in modules(source).items()
+        if not name.startswith("trust")
+        for call, owner, called in _calls(tree)
+        if called in OPENING or (called == "open" and (owner in ("", "os", "io") or _names_mode(call)))
+    ]
+    found = [
+        f"{name}:{line}: {called} opens a path: use a Place (trust/files), or give the reason in OPENERS"
+        for name, line, called in opens
+        if name not in listed
+    ]
+    stale = {name for name in modules(source) if name in listed} - {name for name, _, _ in opens}
+    return found + [f"{name} opens no paths any more: take it out of OPENERS" for name in sorted(stale)]
+
+
+def _names_mode(call: ast.Call) -> bool:
+    """`path.open("rb")`, not `workspaces.open(run)`."""
+    first = call.args[0] if call.args else None
+    return isinstance(first, ast.Constant) and str(first.value).strip("rwaxbt+") == ""
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str, str]]:
+    """Calls with what they are called on (`os`; empty: nothing) and their name."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            yield node, ast.unparse(node.func.value), node.func.attr
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node, "", node.func.id
+
+
+STARTING = frozenset(
+    """
+    Popen check_call check_output create_subprocess_exec create_subprocess_shell posix_spawn posix_spawnp
+    execv execve execvp execvpe execl execle execlp spawnv spawnve spawnvp startfile
+    """.split()  # noqa: SIM905
+)
+STARTING_OF = {"subprocess.run", "subprocess.call", "os.system", "os.popen", "click.launch", "webbrowser.open"}
+STARTERS = {
+    "sandboxes/crew": "the spawner, isolated from the person's and the project's modules (`-I -S`)",
+    "sandboxes/namespaces": "inside the sandbox",
+    "sandboxes/spawner": "inside the sandbox, or confined before it starts",
+    "tools/grep": "inside the sandbox",
+}
+
+
+def started_programs(source: Path) -> list[str]:
+    """Programs that are started without `trust/programs`."""
+    return [
+        f"{name}:{call.lineno}: {owner}.{called} starts a program: use trust/programs"
+        for name, tree in modules(source).items()
+        if name != "trust/programs" and name.removeprefix("adapters/") not in STARTERS
+        for call, owner, called in _calls(tree)
+        if called in STARTING
+        or owner == "webbrowser"
+        or ast.unparse(call.func) == "click.launch"
+        or (owner == "subprocess" and called in ("run", "call"))
+    ]
+
+
+LANGUAGES = "core/verdict/languages"
+VERDICT = ("core/verdict", "core/acceptance", "adapters/verifiers")
+ENGLISH = {"c", "go", "make", "mix", "node", "prove", "shell", "swift", "tap", "dart", "t", "m", "h"}
+"""Names of languages, runners and suffixes that are words too."""
+OTHER_SUBJECTS = (
+    "adapters/verifiers/run_without_runner",  # runs in the project's own interpreter
+    "adapters/verifiers/forged_runners",  # reads the records of package managers
+    "adapters/workspaces",  # environments and compiled code
+    "adapters/sandboxes",
+    "core/shell_syntax",  # reads command lines
+    "core/textual",  # reads code blocks in a model's text
+    "core/conversation/code_outline",
+    "engine/complexity_gate",  # says to a model which languages a project has
+    "interfaces",  # says what is installed
+)
+"""Modules whose knowledge of a language has nothing to do with tests."""
+
+
+@cache
+def language_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Names of languages and runners, and suffixes with their dots."""
+    names = {language.name for language in LANGUAGES_KNOWN} | {runner.name for runner in RUNNERS}
+    suffixes = {f".{suffix}" for language in LANGUAGES_KNOWN for suffix in language.suffixes}
+    return frozenset(names - ENGLISH), frozenset(suffixes)
+
+
+def named_languages(source: Path) -> list[str]:
+    """Places that know a language or a runner by name: outside its record nothing does. Texts for people and models may
+    name one; where verdicts are made, no text does."""
+    names, suffixes = language_names()
+    word = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, sorted(names)))})(?![\w-])")
+    found = []
+    for name, tree in modules(source).items():
+        if name.startswith((LANGUAGES, *OTHER_SUBJECTS)):
+            continue
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        strict = name.startswith(VERDICT)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in told:
+                continue
+            if node.value in names | suffixes or (strict and word.search(node.value)):
+                found.append(f"{name}:{node.lineno}: only a record in {LANGUAGES} knows {node.value[:40]!r}")
+    return found
+
+
 RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "layers": (wrong_layers, {"core/a.py": "from bough.engine import b\n", "engine/b.py": ""}),
     "layers: packages too": (wrong_layers, {"core/__init__.py": "import bough.engine.b\n", "engine/b.py": ""}),
@@ -248,12 +413,25 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
         },
     ),
     "long functions": (long_functions, {"core/a.py": "def f():\n" + "    pass\n" * LONGEST}),
+    "files": (opened_paths, {"app/a.py": "def f(root):\n    return (root / 'x').read_text()\n"}),
+    "files: by handle": (opened_paths, {"engine/a.py": "import os\n\ndef f(root):\n    return os.open(root, 0)\n"}),
+    "files: with a mode": (opened_paths, {"views/a.py": "def f(path):\n    return path.open('rb')\n"}),
+    "programs": (started_programs, {"app/a.py": "import subprocess\n\nsubprocess.run(['git'])\n"}),
+    "programs: async": (started_programs, {"app/a.py": "async def f(a):\n    await a.create_subprocess_exec('x')\n"}),
+    "programs: in its place": (started_programs, {"app/a.py": "import os\n\nos.execv('x', ['x'])\n"}),
+    "languages: compared with": (named_languages, {"engine/a.py": "def f(r):\n    return r == 'pytest'\n"}),
+    "languages: by its suffix": (named_languages, {"app/a.py": "A = [p for p in () if p.endswith('.rs')]\n"}),
+    "languages: in a table": (named_languages, {"core/verdict/a.py": "A = 'jest|mocha'\n"}),
     "classes": (same_classes, {"core/a.py": "class A:\n    pass\n", "core/b.py": "class A:\n    pass\n"}),
 }
 
 
 @pytest.mark.parametrize(
-    "rule", [wrong_layers, relative_imports, impurities, cycles, late_imports, long_functions, same_classes]
+    "rule",
+    [
+        *(wrong_layers, relative_imports, impurities, cycles, late_imports, long_functions, same_classes),
+        *(named_languages, opened_paths, started_programs),
+    ],
 )
 def test_the_source_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
     assert rule(SOURCE) == []

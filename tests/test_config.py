@@ -43,7 +43,14 @@ def test_file_then_environment(tmp_path: Path) -> None:
             "[limits]\nmax_repairs = 99\n[ladder]\nattempts = 50\n",
             {"limits.max_repairs": "99", "ladder.attempts": "50"},
         ),
-        ("[check]\ntimeout = 900.0\n[models]\nwindow = 16000\n", {}),
+        ("[check]\ntimeout = 900.0\ncommand = 'make test'\n", {}),
+        (
+            "[check]\ntimeout = 90000.0\n[models]\nwindow = 16000\n",
+            {"check.timeout": "90000.0", "models.window": "16000"},
+        ),
+        ("[budget]\ntokens = 0\n", {"budget.tokens": "0"}),  # no limit at all
+        ("[stuck]\nidle = 3\n", {}),
+        ("[stuck]\nidle = 30\n", {"stuck.idle": "30"}),
         ('[models]\nfast = "openai:x"\n', {"models.fast": "openai:x"}),
     ],
 )

@@ -20,6 +20,7 @@ WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
     return {"HOME": str(tmp_path / "home")}
 
 
@@ -55,9 +56,9 @@ def test_no_person_means_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
 
 def test_answers_are_kept_where_no_repository_is(tmp_path: Path) -> None:
     assert Consents({"HOME": "/home/p", "XDG_STATE_HOME": "state"}).path == Path(
-        "/home/p/.local/state/bough/consents.json"
+        "/home/p/.local/state/bough/trusted.json"
     )
-    assert Consents({"XDG_STATE_HOME": "/state"}).path == Path("/state/bough/consents.json")
+    assert Consents({"XDG_STATE_HOME": "/state"}).path == Path("/state/bough/trusted.json")
     kept = Consents({"XDG_STATE_HOME": str(tmp_path)})
     kept.path.parent.mkdir()
     kept.path.write_text("no")

@@ -101,9 +101,8 @@ WORDS = {2: "two", 3: "three", 4: "four", 8: "eight", 10: "ten"}
 REPEATED = {
     ("README.md", r"bug hunter gets the failures, up to (\w+) times"): WORDS[RULES.max_repairs],
     ("docs/concepts.md", r"a bug hunter, up to (\d+)\)"): str(RULES.max_repairs),
-    ("docs/guides/local-models.md", r"after (\w+) answers in a row without"): WORDS[
-        Rules().ladder.other_protocol_after
-    ],
+    ("docs/guides/local-models.md", r"no file has changed after (\w+) rounds"): WORDS[RULES.ladder.fruitless_rounds],
+    ("docs/guides/local-models.md", r"up to (\d+) further attempts"): str(RULES.ladder.attempts),
 }
 """Numbers that prose repeats, by the pattern that finds each."""
 

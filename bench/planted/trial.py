@@ -13,23 +13,21 @@ import os
 import re
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+
+from wire import Document, Wire, calling
 
 from bough import app
-from bough.adapters.verifiers.probe_commands import find_passed
+from bough.adapters.tools.output_text import decode_output
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.planning.plan import build_goal_step
+from bough.core.verdict.probe_forms import find_passed
 from planted.works import Variant, laid_out, tests_said
 
-Document = dict[str, Any]
 Ask = Callable[[Document], Document]
 """From a request for chat completions to the message that answers it."""
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
@@ -76,40 +74,13 @@ def name_of(request: Document) -> str:
     return hashlib.sha256(asked.encode()).hexdigest()[:24]
 
 
-def calling(tool: str, **arguments: Any) -> Document:
-    function = {"name": tool, "arguments": json.dumps(arguments)}
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
-    }
-
-
 class Stage:
-    """The endpoint that bough talks to: it plays the engineers and hands examiners and judges on."""
+    """Whom bough talks to: it plays the engineers and hands examiners and judges on."""
 
     def __init__(self, variant: Variant, ask: Ask) -> None:
         self._variant = variant
         self._ask = ask
         self._repaired = False
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def __enter__(self) -> Stage:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     def answer(self, request: Document) -> Document:
         tools = [tool["function"]["name"] for tool in request.get("tools", [])]
@@ -146,33 +117,6 @@ class Stage:
             return calling("dispute", test=probe, evidence="The work does what the goal says; this is not in it.")
         return calling("done", summary="It is repaired.")
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        stage = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Nothing is printed."""
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                request = json.loads(body)
-                message = stage.answer(request)
-                said = len(json.dumps(message.get("tool_calls") or "")) + len(message.get("content") or "")
-                used = {"prompt_tokens": len(body) // 4, "completion_tokens": said // 4 + 1}
-                reason = "tool_calls" if message.get("tool_calls") else "stop"
-                choice = {"index": 0, "message": message, "finish_reason": reason}
-                answer = {"id": "x", "object": "chat.completion", "model": request["model"], "choices": [choice]}
-                document = json.dumps(answer | {"usage": used}).encode()
-                self.send_response(200)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(document)))
-                self.end_headers()
-                self.wfile.write(document)
-
-        return Handler
-
 
 async def trial(variant: Variant, ask: Ask) -> Document:
     """What came of it, as one line of the results."""
@@ -183,7 +127,7 @@ async def trial(variant: Variant, ask: Ask) -> Document:
         (folder / "bough.toml").write_text(SETTINGS)
         os.environ["XDG_STATE_HOME"] = f"{name}/state"  # where it is kept that they are trusted
         (folder / "conftest.py").write_text("")
-        with Stage(variant, ask) as stage:
+        with Wire(Stage(variant, ask).answer) as stage:
             choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True)
             async with app.open_session(folder, create=True, choices=app.Choices(trust_config=True)) as session:
                 goal = build_goal_step(variant.work.goal, check=CHECK)
@@ -233,7 +177,8 @@ def _passing(variant: Variant, chosen: list[Probe], folder: Path, bug: str = "")
         place = folder / probe.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(probe.text)
-    return find_passed(chosen, tests_said(folder, *(probe.path for probe in chosen))) if chosen else set()
+    said = tests_said(folder, *(probe.path for probe in chosen)) if chosen else b""
+    return find_passed(chosen, "pytest", decode_output(said))
 
 
 def _tokens(events: list[e.AnyEvent]) -> Document:

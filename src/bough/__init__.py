@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bough.core.planning.plan import Plan, Step
     from bough.views.run_view import Outcome
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BoughError",

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+# `python -m` puts the current folder on the module path: what a repository has there must not be loaded.
+if not sys.flags.safe_path and sys.path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109 - quicker
+    del sys.path[0]
+
 from bough.interfaces.cli import main
 
 if __name__ == "__main__":

@@ -8,17 +8,18 @@ import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from bough.app import Choices, RunObserver, open_session
 from bough.core.errors import BoughError
-from bough.core.events import Record
 from bough.core.planning.plan import Plan, Step, build_goal_step
-from bough.ports import Model
-from bough.views.run_view import Outcome
-from bough.workflows import plan_of
+
+if TYPE_CHECKING:
+    from bough.app import RunObserver
+    from bough.core.events import Record
+    from bough.ports import Model
+    from bough.views.run_view import Outcome
 
 
 class RunOptions(TypedDict, total=False):
@@ -95,6 +96,8 @@ async def run(
     own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With `apply` the
     changes of a completed run are applied to the project's files; without it the files stay untouched.
     """
+    from bough.app import Choices, RunObserver, open_session
+
     step = goal
     if isinstance(step, str):
         step = build_goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
@@ -147,6 +150,8 @@ async def stream(
 
     Leaving the block early stops the run at once; `resume` continues it.
     """
+    from bough.app import RunObserver
+
     observer = watch or RunObserver()
     events = Stream(observer)
     watched = replace(observer, recorded=events.recorded)
@@ -163,6 +168,8 @@ async def stream(
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
     """The plan in a workflow file, with its inputs filled in, for `run`. `WorkflowError`, a `BoughError`, names
     everything that is wrong with the file or the inputs, each with its line."""
+    from bough.workflows import plan_of
+
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
     file = Path(path)
     return plan_of(file, file.parent if file.is_file() else Path(), texts)
@@ -172,6 +179,8 @@ async def resume(
     run: str | None = None, *, dir: Path | str = ".", watch: RunObserver | None = None, **chosen: Unpack[RunOptions]
 ) -> Outcome:
     """Resume a run (by default the latest) at its first unfinished effect."""
+    from bough.app import Choices, RunObserver, open_session
+
     choices = Choices(**chosen)
     with _errors_in_python():
         async with open_session(dir, choices=choices) as opened:

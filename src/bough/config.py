@@ -1,15 +1,15 @@
 """Settings: the person's `~/.config/bough/config.toml`, then the repository's `bough.toml` or `[tool.bough]` in
 `pyproject.toml`, then `BOUGH_*` variables, then flags.
 
-A repository's file is untrusted input. It may tune thresholds and lower limits. Raising them and choosing models are
-*wishes*, which apply when the person allows them and has not set those keys. Where requests (and the key with them) go
-and how commands are confined is for the person alone: those keys are rejected in a repository's file.
+A repository's file is untrusted input. Little of it applies unasked (`trust/wishes.py`); the rest are *wishes*, which
+apply when the person allows them and has not set those keys. Where requests (and the key with them) go and how commands
+are confined is for the person alone: those keys are rejected in a repository's file.
 """
 
 from __future__ import annotations
 
-import os
-import stat
+import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
@@ -30,6 +30,8 @@ from bough.core.settings.agent_settings import AgentSettings
 from bough.core.settings.service import Service
 from bough.core.spelling import suggest_word
 from bough.core.stuck.signals import StuckRules
+from bough.trust.files import Place, read_own
+from bough.trust.wishes import LOWERED, applies_unasked
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -58,7 +60,7 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
-    """The context window in tokens, for models whose window bough does not know."""
+    """The context window in tokens, where bough does not know it, or should use less."""
     protocol: Literal["auto", "tools", "text"] = "auto"
     """How models act: by native tool calls, by blocks in their text, or whichever the evidence favours."""
     images: Literal["auto", "on", "off"] = "auto"
@@ -192,15 +194,6 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "workspace": WorkspaceSettings.__struct_fields__,
     "builders": BuilderSettings.__struct_fields__,
 }
-BOUNDS = ("budget", "limits", "planning", "ladder")
-"""Sections whose numbers bound what a run may use: a repository may lower them."""
-OF_THE_PROJECT = frozenset({("limits", "check_timeout")})
-"""The project knows how long its own tests take."""
-CHOSEN = frozenset(
-    {("models", "main"), ("models", "fast"), ("models", "strong")}
-    | {("builders", key) for key in BuilderSettings.__struct_fields__}
-)
-"""Which model is used, and paid for: the person decides, though a repository may ask."""
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""
 MANY = frozenset(
@@ -221,14 +214,25 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
     """The settings that apply in a project folder. Wishes that are not allowed are ignored."""
-    merged: Table = {}
-    for _, table in list_layers(folder, env, allow):
+    return load_settings(folder, env, allow)[0]
+
+
+def load_settings(
+    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
+) -> tuple[Config, dict[str, str]]:
+    """The same, and what applies of the repository's own file, by value. `outside`: commands are not confined."""
+    layers, merged = list_layers(folder, env, allow, outside=outside), Table()
+    for _, table in layers:
         for section, values in table.items():
             merged.setdefault(section, {}).update(values)
-    return _convert(merged)
+    _, (_, theirs), (_, own) = layers
+    names = [(section, key) for section, values in theirs.items() for key in values if key not in own.get(section, {})]
+    return _convert(merged), {f"{section}.{key}": _render(theirs[section][key]) for section, key in names}
 
 
-def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
+def list_layers(
+    folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (), *, outside: bool = False
+) -> list[tuple[str, Table]]:
     """Each source of settings and what it sets, weakest first: the person's file, the repository's, variables."""
     home, mine = _read_person_file(env)
     place, table = _read_repository_file(folder)
@@ -236,10 +240,15 @@ def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wish
         table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _read_env(env)
     wishes = _find_wishes(table, mine)
+    if outside or "none" in (layer.get("sandbox", {}).get("mode") for layer in (mine, own)):
+        wishes = {name: _add_scripts(folder, value) for name, value in wishes.items()}
     asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
+    # Where both say something that needs no consent, the person's word counts, unless the repository's is lower.
+    for section in table.keys() - LOWERED:
+        table[section] = {key: value for key, value in table[section].items() if key not in mine.get(section, {})}
     return [(home, mine), (place, table), ("environment", own)]
 
 
@@ -256,37 +265,45 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
     if path is None:
         return "", {}
     try:
-        text = _read_text(path)
-        table = tomllib.loads(text)
+        table = tomllib.loads(_decode(read_own(path, LONGEST + 1), path))
     except FileNotFoundError:
         return str(path), {}
-    except PermissionError:
-        raise UsageError(f"{path} cannot be read: check its permissions.") from None
-    except ValueError as error:
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
     return str(path), _check_table(table, str(path), of_the_person=True)
 
 
 def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
-    """Which of a repository's settings exceed the person's and the defaults, choose a model or start a program.
-    Compared by value, not as written: `"1000"` is a number too."""
-    starts = {f"mcp.{name}": described(server) for name, server in table.get("mcp", {}).items()}
-    return starts | _larger(table, mine)
-
-
-def _larger(table: Table, mine: Table) -> dict[str, str]:
-    if not any(section in (*BOUNDS, "models", "builders") for section in table):
+    """Which of a repository's settings wait for the person's yes, with their values: compared by value, not as written
+    (`"1000"` is a number too)."""
+    if not table:
         return {}
     understood, defaults = _convert(table), _convert(mine)
     found = {}
-    for name in [f"{section}.{key}" for section in table.keys() - NAMED for key in table[section]]:
-        section, _, key = name.partition(".")
-        value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
-        numbers = isinstance(value, int | float) and isinstance(default, int | float) and not isinstance(value, bool)
-        raised = section in BOUNDS and (section, key) not in OF_THE_PROJECT and numbers and value > default
-        if raised or (section, key) in CHOSEN:
-            found[name] = str(value)
+    for section, values in table.items():
+        for key in values:
+            if section in NAMED:
+                found[f"{section}.{key}"] = described(values[key]) if section == "mcp" else _render(values[key])
+                continue
+            value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
+            if not applies_unasked(section, key, value, default):
+                found[f"{section}.{key}"] = _render(value)
     return found
+
+
+def _add_scripts(folder: Path, value: str) -> str:
+    """A wish with the content of the files that it names: without a sandbox, those run with all of the person's rights,
+    so their yes is for what is in them."""
+    words = dict.fromkeys(re.findall(r"[\w./@+-]+", value))
+    bodies = {word: place.read() for word in words if (place := Place(folder, word, links=True)).is_regular()}
+    marks = [f"{word} {hashlib.sha256(body).hexdigest()[:16]}" for word, body in bodies.items()]
+    return f"{value} [{', '.join(marks)}]" if marks else value
+
+
+def _render(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def find_default(name: str) -> str:
@@ -339,20 +356,19 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
 
 def _read_repository_file(folder: Path) -> tuple[str, Table]:
     """The repository's file, and what it sets."""
-    for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
+    for name, within in (("bough.toml", ()), ("pyproject.toml", ("tool", "bough"))):
+        path = folder / name
         try:
-            text = _read_text(path)
+            text = _read_text(folder, name)
             if within and within[-1] not in text:
                 continue
             table: Any = tomllib.loads(text)
-        except FileNotFoundError:
-            continue
-        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
+        except (ValueError, RecursionError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
             if within:  # Another tool's file: that tool will complain.
                 continue
             raise UsageError(f"{path} is not valid TOML: {error}.") from None
         for key in within:
-            table = table.get(key, {})
+            table = table.get(key, {}) if isinstance(table, dict) else {}
         if table:
             return str(path), _check_table(table, str(path))
     return str(folder / "bough.toml"), {}
@@ -361,22 +377,33 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 def _tool_servers(folder: Path) -> dict[str, Any]:
     """Those of the repository's `.mcp.json`, which many tools share."""
     try:
-        return read(_read_text(folder / ".mcp.json"))
-    except (FileNotFoundError, UnicodeDecodeError):
+        return read(_read_text(folder, ".mcp.json"))
+    except UnicodeDecodeError:
         return {}
 
 
-def _read_text(path: Path) -> str:
-    """Of a plain file, not of a pipe without a writer or an endless device."""
+def _read_text(folder: Path, name: str) -> str:
+    """The text of a repository's file; empty when there is none."""
+    place = Place(folder, name, links=True)
+    if place.kind in ("", "folder") and Place(folder, name).kind != "link":
+        return ""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (IsADirectoryError, NotADirectoryError):
-        raise FileNotFoundError(path) from None
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
-            raise UsageError(f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB.")
-        return file.read(LONGEST).decode()
+        return _decode(place.read(LONGEST + 1), folder / name)
+    except OSError as error:
+        raise _make_settings_error(folder / name) from error
+
+
+def _decode(body: bytes, path: Path) -> str:
+    if len(body) > LONGEST:
+        raise _make_settings_error(path)
+    return body.decode()
+
+
+def _make_settings_error(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} is not a settings file: it must be a plain file of at most {LONGEST >> 20} MB, and no link out of the "
+        "project."
+    )
 
 
 def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Table:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from msgspec import Struct
 from bough.adapters.models.recording import ReplayModel
 from bough.core.errors import UsageError
 from bough.ports import Model
+from bough.trust.programs import run_program
 
 PACE = 0.03
 """A recording is played at this share of the time that the model took."""
@@ -98,6 +98,6 @@ def own_environment() -> Iterator[None]:
 
 def _git(folder: Path, *arguments: str) -> None:
     try:
-        subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+        run_program(["git", *arguments], project=None, cwd=folder).check_returncode()
     except FileNotFoundError:
         raise UsageError("git was not found on PATH: install git, then run the demo again.") from None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from itertools import takewhile
 from pathlib import Path
 from time import monotonic
@@ -15,9 +15,13 @@ from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
+from bough.core.ladder.tactics import NO_TALLY, Tally
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
+from bough.core.verdict.check_run import Finished as Finished
+from bough.core.verdict.check_run import MixedRun
+from bough.core.verdict.texts import FileChange as FileChange
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
@@ -59,7 +63,8 @@ class Store(Protocol):
         """Append to the claim's stream when its version is `expected`, all events or none.
 
         `VersionConflict` when another writer was first; `ClaimLost` when the claim was taken over. State evolves from
-        what this returns, because a wrapper may have changed the events (redacted secrets).
+        what this returns, because a wrapper may have changed the events (redacted secrets). When it is cancelled, it
+        raises once it is settled whether they are in the stream: reading tells.
         """
         ...
 
@@ -127,15 +132,6 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-class Spoken(Struct, frozen=True):
-    """Which protocol a model uses."""
-
-    protocol: AnswerProtocol = "tools"
-    why: str = ""
-    may_change: bool = False
-    """How well it calls tools is unknown: the ladder may switch the protocol."""
-
-
 class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
@@ -145,9 +141,15 @@ class Protocols(Protocol):
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
 
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        """What came of each tactic with the model so far."""
+        ...
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None: ...
+
 
 class ToolsOnly:
-    """Every model calls tools."""
+    """Every model calls tools, and nothing is remembered."""
 
     def of(self, model: str) -> Spoken:
         return Spoken()
@@ -155,17 +157,11 @@ class ToolsOnly:
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         """The protocol stays the same."""
 
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        return NO_TALLY
 
-class Finished(Struct, frozen=True):
-    """How a command ended."""
-
-    exit_status: int | None
-    """None when it was killed for its time or its output."""
-    output: bytes
-    """Standard output and error as they came, interleaved."""
-    seconds: float
-    killed: str = ""
-    """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
+    def tally(self, model: str, tactic: str, more: Tally) -> None:
+        """Nothing is kept."""
 
 
 class Mount(Struct, frozen=True):
@@ -248,14 +244,21 @@ class Workspace(WorkFolder, Protocol):
         """Keep the current files durably and return their tree."""
         ...
 
-    async def restore(self, tree: str, exact: bool = False) -> None:
-        """Make the files those of a tree: what was added since is gone, what was lost is back. `exact`: compare every
-        file, even those that the system reports as unchanged; for anything that a verdict relies on."""
+    async def restore(self, tree: str) -> None:
+        """Make the files those of a tree: what was added since is gone, what was lost is back."""
         ...
 
-    async def clear(self, tree: str) -> list[str]:
+    async def clear(self, tree: str) -> None:
         """Remove everything that is not in the tree, ignored files included, and all temporary files, but keep
-        installed packages; returns the topmost paths removed. For a workspace restored to that tree."""
+        installed packages. For a workspace restored to that tree."""
+        ...
+
+    async def lends(self, tree: str) -> bool:
+        """Whether packages were installed in it that are not in the tree: see `Workspaces.open`."""
+        ...
+
+    async def list_others(self, tree: str) -> list[str]:
+        """The topmost paths that `clear` would remove."""
         ...
 
     async def mark(self) -> None:
@@ -291,13 +294,6 @@ class Contents(Protocol):
         ...
 
 
-class FileChange(Struct, frozen=True):
-    """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
-
-    kind: str
-    path: str
-
-
 class Merged(Struct, frozen=True):
     """Two merged trees."""
 
@@ -321,10 +317,20 @@ class Workspaces(Protocol):
         ...
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> Workspace:
         """The task's checkout; made from `tree` when it does not exist yet, else left as it is. For a merge, `sides`
-        are the trees that git in the checkout knows by name (`git show theirs:path`)."""
+        are the trees that git in the checkout knows by name (`git show theirs:path`). `start`: the tree of git's HEAD
+        there, when it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
+        copies of its own or in a layer of its own."""
         ...
 
     async def discard(self, run: str, task: str) -> None:
@@ -332,8 +338,8 @@ class Workspaces(Protocol):
         ...
 
     async def sweep(self, run: str, mark: str) -> None:
-        """Remove the checkouts of a run whose names have the mark; without one, all. Only when they are known to be
-        unused."""
+        """Remove the checkouts of a run whose names have the mark and whose process has ended; without a mark, all:
+        only when they are known to be unused."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...
@@ -499,6 +505,22 @@ class Verifier(Protocol):
         fails has failed twice."""
         ...
 
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+    ) -> MixedRun:
+        """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
+        runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
+        out, and when that is all of them, nothing runs."""
+        ...
+
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
         """Whether the check failed at the task's base."""
         ...
@@ -508,10 +530,17 @@ class Verifier(Protocol):
         ...
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Callable[[str], None]
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        chosen: Sequence[Probe],
+        progress: Callable[[str], None],
+        *,
+        once: bool = False,
     ) -> tuple[Probed, ...]:
         """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
-        twice."""
+        twice, unless it runs only `once`."""
         ...
 
     async def close(self) -> None:
@@ -644,6 +673,10 @@ class Ports(Struct, frozen=True):
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
     """Transient news of a task for observers: text as it streams in, a command's last line."""
+    doing: Callable[[str, str], None] = _ignore_progress
+    """What goes on for a task where no event says it, from when on until it is called with an empty text."""
+    waiting: Callable[[str], None] = lambda text: None
+    """What the whole run waits for, in a sentence for whoever operates it; empty: for nothing any longer."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""
@@ -655,6 +688,16 @@ class Ports(Struct, frozen=True):
     """Called with every record once it is durable."""
     executor: Executor | None = None
     """Dispatches leaf tasks to workers; None: everything runs here."""
+
+
+@contextmanager
+def shown(ports: Ports, task: str, what: str) -> Iterator[None]:
+    """Show observers what goes on for a task."""
+    ports.doing(task, what)
+    try:
+        yield
+    finally:
+        ports.doing(task, "")
 
 
 Batches = AsyncIterator[Sequence[AnyEvent]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from bough.core.planning.plan import Plan
 from bough.core.workflow.loading import Workflow, load
 from bough.core.workflow.placeholders import fill_places
 from bough.core.workflow.problems import decode_text, suggest_nearest
+from bough.trust.files import Place
 
 PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""
@@ -90,15 +92,13 @@ def reader(root: Path) -> Callable[[str], str]:
 
     def read(file: str) -> str:
         try:
-            path = (root / file).resolve(strict=True)
-            if not path.is_relative_to(root.resolve()):
-                raise UsageError("it leads out of the project")
-            if not path.is_file():
-                raise UsageError("it is not a file")
-            if path.stat().st_size > LARGEST:
+            body = Place(root, file, links=True).read(LARGEST + 1)
+            if len(body) > LARGEST:
                 raise UsageError(f"it has more than {LARGEST:,} bytes")
-            return decode_text(path.read_bytes(), file)
+            return decode_text(body, file)
         except OSError as error:
+            if error.errno == errno.EXDEV:
+                raise UsageError("it leads out of the project") from None
             raise UsageError(error.strerror or "it cannot be read") from None
 
     return read

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bough.adapters.verifiers.advice import advise
-from bough.adapters.verifiers.canary import asserts_nothing, explain_not_asked, falsify_expectations
+from bough.core.verdict.canary import asserts_nothing, choose_claim, falsify_expectations, falsify_files
+from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.suspicious_code import advise
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,13 @@ def test_cases_other_tests_scripts_and_documentation() -> None:
     assert "[(1, 3), pytest.param(3, 5)]" in wrong
     assert falsify_expectations({"t.py": text}, ["u.py::test_a"]) == ({}, set())
     script = "assert f() == 1\nassert g() == 2\n"
-    assert falsify_expectations({"check.py": script}, [], "check.py")[0] == {
-        "check.py": "assert f() == 1\nassert g() == 3\n"
-    }
+    assert falsify_files({"check.py": script}, "python3 check.py") == [
+        {"check.py": "assert f() == 1\nassert g() == 3\n"}
+    ]
     module = 'def add(a):\n    """\n    >>> add(1)\n    2\n    """\n'
     assert "2~7919" in falsify_expectations({"calc.py": module}, ["calc.py::calc.add"])[0]["calc.py"]
+    skipped = module.replace("add(1)\n", "add(1)  # doctest: +SKIP\n")
+    assert falsify_expectations({"calc.py": skipped}, ["calc.py::calc.add"]) == ({}, set()), "it is not evaluated"
 
 
 def test_javascript_and_rust() -> None:
@@ -91,9 +94,71 @@ def test_javascript_and_rust() -> None:
     assert (wrong["src/lib.rs"], done) == (rust.replace("5)", "6)"), {"calc:src/lib.rs::tests::adds"})
 
 
-def test_what_cannot_be_asked_is_said() -> None:
-    assert explain_not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be altered in go"
-    assert explain_not_asked({"t.py": ""}, []) == ""
+EVERY = {
+    "calc_test.go": (
+        "TestAdd",
+        "func TestAdd(t *testing.T) {\n\tif got := Add(2, 3); got != 5 {\n\t\tt.Errorf(m)\n\t}\n}\n",
+    ),
+    "test_calc.c": ("test_add", "static void test_add(void) {\n    assert(add(2, 3) == 5);\n}\n"),
+    "CalcTest.java": ("adds", '@Test\nvoid adds() {\n    assertEquals(5, Calc.add(2, 3), "2");\n}\n'),
+    "CalcTests.cs": ("Adds", "[Fact]\npublic void Adds()\n{\n    Assert.Equal(5, Calc.Add(2, 3));\n}\n"),
+    "calc_spec.rb": ("Calc adds", 'describe "Calc" do\n  it "adds" do\n    expect(add(2, 3)).to eq(5)\n  end\nend\n'),
+    "CalcTest.php": ("testAdd", "public function testAdd(): void\n{\n    $this->assertSame(5, add(2, 3));\n}\n"),
+    "calc_test.exs": ("test adds", 'test "adds" do\n  assert add(2, 3) == 5\nend\n'),
+    "CalcTests.swift": ("testAdd", "func testAdd() {\n    XCTAssertEqual(add(2, 3), 5)\n}\n"),
+    "calc_test.dart": ("adds", "test('adds', () {\n  expect(add(2, 3), 5);\n});\n"),
+    "calc.test.js": ("adds", 'test("adds", () => {\n  expect(add(2, 3)).toBe(5);\n});\n'),
+    "lib.rs": ("adds", '#[test]\nfn adds() {\n    assert_eq!(add(2, 3), 5, "{}", 2);\n}\n'),
+    "test_calc.py": ("test_add", "def test_add():\n    assert add(2, 3) == 5\n"),
+    "calc.t": ("", "is(add(2, 3), 5, 'adds 2');\n"),
+    "calc_test.sh": ("", '[ "$(sh add.sh 2 3)" = 5 ] || exit 1\n'),
+    "calc_test.zig": ("adds", 'test "adds" {\n    try expectEqual(@as(i32, 5), add(2, 3));\n}\n'),
+    "calc_test.unheard_of": ("adds", 'it "adds" {\n    expect_equal(add(2, 3), 5)\n}\n'),
+}
+"""A test in each language, and in some that have no record."""
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_an_expectation_can_be_made_wrong_in_every_language(path: str) -> None:
+    name, text = EVERY[path]
+    wrong = text.replace("5", "6")
+    if name:
+        assert falsify_expectations({path: text}, [f"{path}::{name}"]) == ({path: wrong}, {f"{path}::{name}"})
+    else:  # it is itself the check
+        assert falsify_files({path: text}, f"run {path}") == [{path: wrong}]
+
+
+def test_no_language_is_left_out() -> None:
+    known = {suffix for language in LANGUAGES for suffix in language.suffixes if language.test_names}
+    assert {language.name for language in LANGUAGES if {*language.suffixes} & known} <= {
+        language.name for language in LANGUAGES for path in EVERY if path.rpartition(".")[2] in language.suffixes
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "assertNotEquals(5, add(2, 3));",
+        'assertTrue(add(2, 3), "5");',
+        "expect(add(2, 3)).not.toBe(5);",
+        "expect(add(2, 3)).not_to eq 5",
+        "assert_ne!(add(2, 3), 5);",
+        "assert(add(2, 3) != 5);",
+        "assert(add(2, 3) < 5);",
+        "// the sum equals(5)",
+        "assertEquals(5, 5);",
+        "assertEquals(want(), add(2, 3));",
+    ],
+)
+def test_what_would_not_fail_is_left_alone(line: str) -> None:
+    text = f'test("adds", () => {{\n  {line}\n}});\n'
+    assert falsify_expectations({"a.test.js": text}, ["a.test.js::adds"]) == ({}, set())
+
+
+def test_the_claim_begins_with_what_the_request_names() -> None:
+    claims = [f"t.py::test_{number}" for number in range(30)] + ["t.py::test_named", "t.py::A::test_other"]
+    chosen = choose_claim(claims, "Make `test_named` pass.")
+    assert (chosen[0], len(chosen)) == ("t.py::test_named", 20)
 
 
 def test_tests_that_assert_nothing() -> None:

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers.dependents import find_dependents
-from bough.adapters.verifiers.discover import discover_check
-from bough.adapters.verifiers.project_files import ProjectFiles
-from bough.adapters.verifiers.runners.make import find_targets
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
+from bough.core.verdict.dependents import find_dependents
+from bough.core.verdict.discover import discover_check
+from bough.core.verdict.languages.make import Make
+from bough.core.verdict.project_files import ProjectFiles
 
 STEP = Step("insert-line", "Insert a line.")
 
@@ -53,10 +53,10 @@ def test_the_order_is_the_one_of_the_design() -> None:
     """Take the best away again and again: the next one of the order comes."""
     files = dict(ALL)
     step = Step("insert-line", "x", test_command="just check", test_file="tests/test_chosen.py")
-    assert found(files, step=step) == Check("just check", "the step's test_command", "")
+    assert found(files, step=step) == Check("just check", "its step names it", "")
     step = Step("insert-line", "x", test_file="tests/test_chosen.py")
     assert found(files, step=step) == Check(
-        "python3 -m pytest tests/test_chosen.py", "the step's test_file tests/test_chosen.py", "pytest"
+        "python3 -m pytest tests/test_chosen.py", "its step names tests/test_chosen.py", "pytest"
     )
     commands = []
     for gone in ("tests/test_insert_line.py", "Makefile", "src/insert_line_test.go", "tests/test_other.py"):
@@ -402,7 +402,7 @@ def test_the_runner_behind_a_command_of_the_steps(command: str, runner: str) -> 
         "package.json": '{"scripts": {"test": "jest", "unit": "node --test"}}',
         "web/package.json": '{"scripts": {"test": "vitest run"}}',
     }
-    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "the step's test_command", runner)
+    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "its step names it", runner)
 
 
 def test_a_large_workspace_is_looked_through_quickly() -> None:
@@ -425,7 +425,7 @@ def test_no_content_of_a_file_breaks_it(files: dict[str, str]) -> None:
 
 @given(st.text())
 def test_targets_are_words(text: str) -> None:
-    _, names = find_targets(ProjectFiles(["Makefile"], {"Makefile": text}.get))
+    _, names = Make().find_targets(ProjectFiles(["Makefile"], {"Makefile": text}.get))
     assert all(name and not any(c.isspace() for c in name) for name in names)
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.probe_commands import find_example, find_form, make_plain_command, read_plain_results
+from bough.adapters.verifiers.prober import make_plain_command
 from bough.core.acceptance.verdict import Check
+from bough.core.verdict.probe_forms import find_example, find_form, read_plain_results
+from bough.core.verdict.registry import find_runner
 
 SIGNS = {
     "env": "process.env.NODE_TEST_CONTEXT",
@@ -28,7 +30,9 @@ test('probe', async () => {
 
 
 def plainly(folder: Path, check: str, framework: str, *paths: str) -> dict[str, str]:
-    command = make_plain_command(Check(check, ""), framework, "token", paths)
+    runner = find_runner(framework)
+    assert runner is not None
+    command = make_plain_command(runner, Check(check, ""), "token", paths)
     done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False)
     return {path: outcome for path, (outcome, _) in read_plain_results(done.stdout, "token").items()}
 

@@ -14,11 +14,11 @@ import pytest
 
 from bough.adapters.executors.fleet import Janitor, Member, drain, list_present_workers
 from bough.adapters.stores.postgresql import PostgresStore
-from bough.adapters.stores.postgresql_server import Server, strip_password
+from bough.adapters.stores.postgresql_server import Server, Transaction, strip_password
 from bough.adapters.workspaces.exchange import SharedWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.core.errors import StoreError, UsageError
-from bough.core.events import NoteKept
+from bough.core.events import LAYOUT, NoteKept
 from bough.core.ids import GOAL
 
 from ..postgres import new_schema
@@ -76,6 +76,7 @@ def test_what_was_committed_without_word_of_it_is_not_done_again(
 
 def test_an_address_is_shown_without_its_password() -> None:
     assert strip_password("postgresql://me:pw@db:5/x?schema=a&password=b") == "postgresql://me@db:5/x?schema=a"
+    assert strip_password("postgresql:///x?host=/run&password=b") == "postgresql:///x?host=/run"
     with pytest.raises(UsageError, match="not a schema name"):
         Server("postgresql://db/x?schema=a-b")
 
@@ -100,14 +101,14 @@ def test_a_silent_worker_is_struck_off_with_its_claims(store: PostgresStore) -> 
             assert listed == {"alive": (("run", "a"),), "silent": (("run", "b"),)}
             until = time.monotonic() + 240
             while janitor.look() != {alive.id}:
-                assert alive.beat() is False
+                assert alive.beat() == (False, "")
                 assert time.monotonic() < until
                 await asyncio.sleep(LEASE / 10)
             assert silent.beat() is None and not silent.is_member()
             assert [await store.holder("run", task) for task in "ab"] == [alive.id, None]
         assert await store.transact(lambda db: drain(db, "alive"))
         assert not await store.transact(lambda db: drain(db, "silent"))
-        assert alive.beat() is True
+        assert alive.beat() == (True, "")
 
     asyncio.run(watch())
 
@@ -125,7 +126,7 @@ def test_a_worker_that_is_started_again_takes_over_from_its_earlier_life(store: 
         first = member(store.server, "w")
         async with store.claim("run", GOAL, first.id, 1e6):
             second = member(store.server, "w")
-            assert first.beat() is None and second.beat() is False
+            assert first.beat() is None and second.beat() == (False, "")
             async with store.claim("run", GOAL, second.id, 1e6):  # at once: nobody waits for the lease
                 assert await store.holder("run", GOAL) == second.id
 
@@ -174,3 +175,23 @@ def test_files_reach_another_machine(through: str, store: PostgresStore, tmp_pat
         assert await store.transact(lambda db: db.one("SELECT count(*) FROM trees")) == (0,)
 
     asyncio.run(exchange())
+
+
+def test_a_journal_of_the_first_layout_is_read_and_moves_when_it_is_written(store: PostgresStore) -> None:
+    def age(db: Transaction) -> None:
+        db.run("ALTER TABLE runs DROP COLUMN waiting")
+        db.run("ALTER TABLE workers DROP COLUMN trouble")
+        db.run("UPDATE meta SET value = 1 WHERE key = 'format'")
+
+    async def main() -> None:
+        await store.transact(age)
+        url = f"{store.server.url}{'&' if '?' in store.server.url else '?'}schema={store.server.schema}"
+        older = PostgresStore(url, create=False)
+        assert await older.waiting("run") == "" and await older.transact(list_present_workers) == []
+        await older.close()
+        newer = PostgresStore(url)
+        assert await newer.transact(lambda db: db.one("SELECT value FROM meta WHERE key = 'format'")) == (LAYOUT,)
+        await newer.transact(lambda db: db.all("SELECT waiting FROM runs"))
+        await newer.close()
+
+    asyncio.run(main())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bough.adapters.verifiers.baseline import Baseline
-from bough.adapters.verifiers.original_tests import add_expectations, find_disagreements, find_mended, is_certain
 from bough.core.acceptance.verdict import Case, CaseOutcome, Disagreement, Report
+from bough.core.verdict.check_run import Baseline
+from bough.core.verdict.original_tests import add_expectations, find_disagreements, find_mended, is_certain
 
 
 def known(status: int = 0, passed: int = 0, failed: int = 0, **outcomes: CaseOutcome) -> Baseline:

@@ -15,12 +15,14 @@ import pytest
 
 from bough.adapters.models.capabilities import Capabilities, read_capabilities
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.protocols import KnownProtocols, find_family_protocol
+from bough.adapters.models.protocols import KnownProtocols, Setting
 from bough.adapters.models.providers import find_endpoint, parse_model_name
 from bough.adapters.models.wire import Client
 from bough.app.model_knowledge import gather_knowledge
 from bough.config import load_config
 from bough.core.errors import UsageError
+from bough.core.ladder.tactics import Tally
+from bough.core.messages import Spoken
 
 OLLAMA = {
     "/api/show": {
@@ -89,47 +91,65 @@ def test_llama_cpp_says_what_it_serves_and_others_say_nothing() -> None:
         assert asked(odd, ollama=False) == Capabilities()
 
 
-@pytest.mark.parametrize(
-    ("name", "protocol"),
-    [
-        ("qwen2.5-coder:1.5b", "text"),
-        ("Qwen/Qwen2.5-Coder-7B-Instruct", "text"),
-        ("gemma3:4b", "text"),
-        ("phi3.5", "text"),
-        ("deepseek-coder:6.7b", "text"),
-        ("llama3.2:1b", "text"),
-        ("qwen3:8b", "tools"),
-        ("gpt-oss:20b", "tools"),
-        ("claude-sonnet-4-5", "tools"),
-        ("my-own-model", None),
-    ],
-)
-def test_families(name: str, protocol: str | None) -> None:
-    assert find_family_protocol(name) == protocol
+def test_vllm_says_how_long_a_conversation_may_be_and_others_what_they_serve() -> None:
+    listed = {"/v1/models": {"data": [{"id": "other"}, {"id": "qwen", "root": "Q/q", "max_model_len": 32768}]}}
+    found = asked(listed, ollama=False)
+    assert (found.window, found.server, found.about) == (32768, "vLLM", "id=qwen root=Q/q max_model_len=32768")
+    assert asked({"/v1/models": {"data": [{"id": "x"}]}}, ollama=False) == Capabilities(about="id=x")
+
+
+HERE = {"openai:mine": "http://127.0.0.1:1/v1"}
+AUTO: dict[str, Setting] = dict.fromkeys((*HERE, "anthropic:claude", "openai:gpt-5"), "auto")
 
 
 def test_the_evidence_counts_in_its_order(tmp_path: Path) -> None:
-    here = frozenset({"openai:mine", "ollama:gemma3", "ollama:mine"})
-    auto = dict.fromkeys((*here, "anthropic:claude", "openai:gpt-5"), "auto")
-    known = KnownProtocols(tmp_path / "models.json", auto, {"ollama:mine": Capabilities(4096, False, "Ollama")}, here)  # type: ignore[arg-type]
+    file, says_no = tmp_path / "models.json", {"openai:mine": Capabilities(4096, False, "Ollama")}
+    known = KnownProtocols(file, AUTO, {}, HERE)
     assert (known.of("anthropic:claude").protocol, known.of("anthropic:claude").may_change) == ("tools", False)
     assert (known.of("openai:mine").protocol, known.of("openai:mine").may_change) == ("tools", True)
-    assert known.of("ollama:gemma3").protocol == "text"
-    assert "Ollama says" in known.of("ollama:mine").why
-    known.learn("openai:mine", "text", "it gave 2 answers in a row without a usable tool call")
-    again = KnownProtocols(tmp_path / "models.json", auto, {}, here)  # type: ignore[arg-type]
-    assert again.of("openai:mine").protocol == "text" and "earlier run" in again.of("openai:mine").why
-    said = KnownProtocols(tmp_path / "models.json", {"openai:mine": "tools"}, {}, here)
-    assert said.of("openai:mine").protocol == "tools" and not said.of("openai:mine").may_change
-    (tmp_path / "models.json").write_text("nonsense")
-    assert KnownProtocols(tmp_path / "models.json", auto, {}, here).of("openai:mine").may_change  # type: ignore[arg-type]
+    assert KnownProtocols(file, AUTO, says_no, HERE).of("openai:mine").protocol == "text"
+    known.learn("openai:mine", "text", "this model does not call tools reliably")
+    again = KnownProtocols(file, AUTO, {}, HERE).of("openai:mine")
+    assert (again.protocol, again.why) == ("text", "this model does not call tools reliably")
+    said = KnownProtocols(file, {"openai:mine": "tools"}, {}, HERE).of("openai:mine")
+    assert said.protocol == "tools" and not said.may_change
+    file.write_text("nonsense")
+    assert KnownProtocols(file, AUTO, {}, HERE).of("openai:mine").protocol == "tools"
 
 
-def test_a_server_s_window_counts_unless_less_is_wanted(tmp_path: Path) -> None:
+def test_no_name_decides(tmp_path: Path) -> None:
+    for name in ("openai:qwen2.5-coder-1.5b", "openai:claude-opus", "openai:x", "ollama:gemma3:4b"):
+        known = KnownProtocols(tmp_path / "models.json", {name: "auto"}, {}, {name: "http://127.0.0.1:1/v1"})
+        assert known.of(name) == Spoken("tools", "nothing is known about it yet", may_change=True)
+
+
+def test_what_is_learned_belongs_to_the_endpoint_and_to_what_it_serves(tmp_path: Path) -> None:
+    file, old = tmp_path / "models.json", {"openai:mine": Capabilities(about="id=a")}
+    known = KnownProtocols(file, AUTO, old, HERE)
+    known.learn("openai:mine", "text", "because")
+    known.tally("openai:mine", "short", Tally(1, 900))
+    KnownProtocols(file, AUTO, old, HERE).tally("openai:mine", "short", Tally(0, 100))
+    assert KnownProtocols(file, AUTO, old, HERE).tallies("openai:mine") == {"short": Tally(1, 1000)}
+    swapped = KnownProtocols(file, AUTO, {"openai:mine": Capabilities(about="id=b")}, HERE)
+    assert swapped.of("openai:mine").protocol == "tools" and not swapped.tallies("openai:mine")
+    elsewhere = KnownProtocols(file, AUTO, old, {"openai:mine": "http://127.0.0.1:2/v1"})
+    assert elsewhere.of("openai:mine").protocol == "tools"
+    assert known.forget("openai:mine") and not known.forget("openai:mine")
+    assert KnownProtocols(file, AUTO, old, HERE).of("openai:mine").protocol == "tools"
+
+
+def test_a_resumed_run_uses_what_it_began_with(tmp_path: Path) -> None:
+    """A worker on another machine has no memory of the model, and a person who chose a protocol meant the whole run."""
+    for began in (Spoken("text", "this model does not call tools reliably", True), Spoken("text", "you set it")):
+        known = KnownProtocols(tmp_path / "models.json", AUTO, {}, HERE, {"openai:mine": began})
+        assert known.of("openai:mine") == began
+
+
+def test_a_server_s_window_counts_unless_less_is_wanted() -> None:
     async def look(url: str) -> None:
         client = Client()
         name = f"openai:mine@{url}/v1"
-        found = await gather_knowledge([name], home=tmp_path, base_url=None, client=client, env={}, setting="auto")
+        found = await gather_knowledge([name], base_url=None, client=client, env={}, setting="auto")
         await client.close()
         assert found.window(name, 0) == 12288 and found.window(name, 4096) == 4096
         assert found.protocols.of("openai:mine").protocol == "tools"

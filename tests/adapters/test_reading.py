@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import runners
-from bough.adapters.verifiers.failure_text import describe_failure, describe_failures, trim_case
-from bough.adapters.verifiers.report_reader import read_closing_lines, read_results
-from bough.adapters.verifiers.runners import Progress, count_progress, is_cut_short, make_readable
 from bough.core.acceptance.verdict import Case, Report
+from bough.core.verdict import registry, runners
+from bough.core.verdict.failure_text import describe_failure, describe_failures, trim_case
+from bough.core.verdict.report_reader import read_closing_lines, read_results
+from bough.core.verdict.runner import ClosingLine, Progress
+from bough.core.verdict.runners import count_progress, is_cut_short, make_readable
 
-RUNNERS = ["", *(runner.name for runner in runners.RUNNERS)]
+RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 
 
 def read_junit(xml: bytes, root: str = "") -> tuple[Case, ...] | None:
@@ -648,7 +649,7 @@ def test_a_long_output_is_read_from_its_end(monkeypatch: pytest.MonkeyPatch) -> 
     seen: list[int] = []
     closing = runners.read_closing
 
-    def watched(lines: Sequence[str], runner: str) -> tuple[str, runners.ClosingLine] | None:
+    def watched(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
         seen.append(len(lines))
         return closing(lines, runner)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.adapters.verifiers.renames import apply_new_names
+from bough.core.verdict.renames import apply_new_names
 
 BEFORE = {
     "calc.py": "def add(a, b):\n    return a - b\n",

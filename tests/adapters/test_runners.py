@@ -15,21 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import report_reader
-from bough.adapters.verifiers.runners import (
-    RUNNERS,
-    Progress,
+from bough.core.acceptance.verdict import Report
+from bough.core.shell_syntax import split_commands
+from bough.core.verdict import report_reader
+from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.runner import Progress
+from bough.core.verdict.runners import (
     count_progress,
     has_refused,
     instrument,
     is_cut_short,
     recognise,
 )
-from bough.adapters.verifiers.runners import narrow as rerun
-from bough.core.acceptance.verdict import Report
-from bough.core.shell_syntax import split_commands
+from bough.core.verdict.runners import narrow as rerun
 
-REPORT = Path("/scratch/r.xml")
+REPORT = "/scratch/r.xml"
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def run(command: str, folder: Path, scratch: Path, runner: str | None = None) ->
     scratch.mkdir(exist_ok=True)
     report = scratch / "the report.xml"
     report.unlink(missing_ok=True)
-    told, env = instrument(command, kind, report, environment())
+    told, env = instrument(command, kind, str(report), environment())
     ran = subprocess.run(
         ["sh", "-c", told], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
     )
@@ -650,7 +650,7 @@ def test_jest_and_vitest_get_their_arguments_through_npm(tmp_path: Path) -> None
     )
     (folder / "node_modules/.bin/jest").chmod(0o755)
     for command in ("npm test", "npx --no-install jest --ci"):
-        told, env = instrument(command, "jest", tmp_path / "r 1.json", environment())
+        told, env = instrument(command, "jest", str(tmp_path / "r 1.json"), environment())
         output = subprocess.run(["sh", "-c", told], cwd=folder, env=env, capture_output=True, text=True).stdout
         assert f'["--ci","--json","--outputFile={tmp_path}/r 1.json"]' in output
 
@@ -666,7 +666,7 @@ def test_progress_of_real_runs(tmp_path: Path) -> None:
 
     folder = write(tmp_path / "work", {**PYTEST_SUITE, **NODE_SUITE})
     for command in ("python -m pytest -o addopts=", "python -m pytest -v", "python -m pytest -q"):
-        output = run(command, folder, tmp_path / "scratch").output.split("\n")
+        output = run(command, folder, tmp_path / f"scratch {command}").output.split("\n")  # a report's path is new
         # What could not be collected is told at the end only, and a test with a bad teardown twice.
         assert progress(output, "pytest").endswith("15 tests, 6 failures so far")
         assert progress(output, "").endswith("15 tests, 6 failures so far")

@@ -21,7 +21,7 @@ import pytest
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import NotFound, StoreError
-from bough.core.events import FORMAT, DoneClaimed, NoteKept, Record, StopRequested
+from bough.core.events import LAYOUT, DoneClaimed, NoteKept, Record, StopRequested
 from bough.core.ids import CONTROL, GOAL
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ def test_an_empty_file_is_a_journal_without_runs(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
     path, _ = filled(tmp_path)
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (FORMAT + 1,))
+        db.execute("UPDATE meta SET value = ? WHERE key = 'format'", (LAYOUT + 1,))
     db.close()
     before = path.read_bytes()
     assert re.search(r"was written by a newer bough .*; upgrade bough\.$", refusal(path))

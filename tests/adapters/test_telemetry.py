@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -79,12 +80,40 @@ def test_a_run_is_one_trace_by_the_conventions(tmp_path: Path, monkeypatch: pyte
     assert [span.kind for span in chats] == [3, 3], "client"
     assert attributes(chats[0])["gen_ai.usage.input_tokens"] == 900
     assert attributes(chats[0])["gen_ai.operation.name"] == "chat"
+    assert attributes(chats[0])["gen_ai.provider.name"] == "scripted"
+    assert [attributes(span)["gen_ai.response.finish_reasons"].values[0].string_value for span in chats] == [
+        "tool_call",
+        "tool_call",
+    ]
     assert [attributes(span)["gen_ai.tool.name"] for span in tools] == ["write", "done"]
     (check,) = found.named("check")
     assert attributes(check)["bough.check.ruling"] == "passed" and above(check) == "task goal"
     assert attributes(run)["bough.end"] == "completed"
     assert SECRET_PLAN not in str(found.spans), "what models say is sent only when that is asked for"
     assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in found.spans)
+
+
+def test_content_is_sent_in_the_conventions_form_when_it_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with collector() as (found, url):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+        outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+    assert outcome.completed, outcome.summary
+    first, second = (attributes(span) for span in found.named("chat "))
+    (said,) = json.loads(first["gen_ai.output.messages"])
+    text, asked = said["parts"]
+    assert (said["role"], said["finish_reason"], text["content"]) == ("assistant", "tool_call", SECRET_PLAN)
+    assert (asked["type"], asked["name"]) == ("tool_call", "write") and "calc.py" in asked["arguments"]
+    heard = json.loads(second["gen_ai.input.messages"])
+    assert [message["role"] for message in heard] == ["user", "assistant", "tool"]
+    assert heard[1]["parts"] == said["parts"] and heard[2]["parts"][0]["id"] == asked["id"]
+    assert json.loads(second["gen_ai.system_instructions"])[0]["content"].startswith("You are an engineer")
+    write, _ = (attributes(span) for span in found.named("execute_tool "))
+    assert "calc.py" in write["gen_ai.tool.call.arguments"]
+    assert write["gen_ai.tool.call.result"] == heard[2]["parts"][0]["response"]
+    assert attributes(found.named("run ")[0])["bough.goal"]
 
 
 def test_a_collector_that_is_away_costs_a_run_nothing(

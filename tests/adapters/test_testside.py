@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from bough.adapters.verifiers.testside import Restored, restore_test_side
+from bough.core.verdict.test_files import Restored, restore_test_side
 from bough.ports import FileChange
 
 PYTEST = "python -m pytest -q"
@@ -75,7 +75,9 @@ def test_data_that_only_tests_read() -> None:
     before, after = {"cases/sums.json": '{"expected": 1}\n'}, {"cases/sums.json": '{"expected": 2}\n'}
     assert put_back({**test, **before}, {**test, **after}).paths == ("cases/sums.json",)
     product = {"calc.py": "open('cases/sums.json')\n"}
-    assert not put_back({**test, **product, **before}, {**test, **product, **after}).changed
+    both = put_back({**test, **product, **before}, {**test, **product, **after})
+    assert both.paths == ("cases/sums.json",), "what both read is asked about"
+    assert not put_back({**product, **before}, {**product, **after}).changed
 
 
 def test_a_part_of_package_json() -> None:
@@ -109,3 +111,32 @@ def test_tests_inside_python_code_are_known_from_the_runners_report() -> None:
     assert made.split() == f"def add():\n    return 1\n{test}".split()
     checks = {"checks/adding.py": "def check_add():\n    assert 1\n"}
     assert put_back(checks, {}, reported=("checks/adding.py",)).paths == ("checks/adding.py",)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sum_test.zig",
+        "test_sum.zig",
+        "sum.spec.zig",
+        "sum-test.nim",
+        "SumTest.zig",
+        "TestSum.zig",
+        "tests/sum.zig",
+        "spec/sum.cr",
+        "testdata/sum.in",
+        "fixtures/sum.in",
+        "__snapshots__/sum.x",
+        "sum.golden",
+        "out/sum.expected",
+        "smoke_test",
+    ],
+)
+def test_a_language_without_a_record_has_tests_too(path: str) -> None:
+    restored = restore_test_side([FileChange("M", path)], {path: "3"}, {path: "2"}, "zig build test", ())
+    assert restored.paths == (path,)
+
+
+@pytest.mark.parametrize("path", ["sum.zig", "latest.zig", "attestation.nim", "openapi-spec.yaml", "test_plan.md"])
+def test_not_everything_with_these_letters_is_a_test(path: str) -> None:
+    assert not restore_test_side([FileChange("M", path)], {path: "3"}, {path: "2"}, "zig build test", ()).changed

@@ -109,7 +109,7 @@ JSON = st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).m
 @settings(max_examples=40, deadline=None)
 @given(arguments=st.one_of(st.text(max_size=60), JSON))
 def test_nothing_that_a_model_writes_is_an_exception(arguments: str) -> None:
-    gone = PlainFolder(Path("/nonexistent"), Path("/nonexistent"), Path("/nonexistent"))
+    gone = PlainFolder(Path("/gone/at/all"), Path("/gone/at/all"), Path("/gone/at/all"))
     for name in ("read", "write", "edit", "list", "note", "done", arguments):
         result = asyncio.run(TOOLS.run(Call("1", name, arguments), gone, Rules(), lambda line: None))
         assert not result.ok

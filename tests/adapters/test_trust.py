@@ -11,8 +11,8 @@ import pytest
 from bough.adapters.workspaces.agent_repository import History, find_history
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
-from bough.adapters.workspaces.trust import check_home
 from bough.core.errors import WorkspaceError
+from bough.trust.home import check_home
 
 
 def git(folder: Path, *words: str) -> None:

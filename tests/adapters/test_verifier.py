@@ -10,8 +10,9 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.verifiers.check_command import describe_result, to_argv
+from bough.adapters.verifiers.check_runner import to_argv
 from bough.adapters.workspaces.plain_folder import PlainFolder
+from bough.core.verdict.check_run import describe_result
 from bough.ports import Finished
 from tests.adapters.test_sandbox import checkout, linux, token
 from tests.conformance.sandboxes import alive

@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from bough.adapters.verifiers.check_artifacts import load_report, read_altered
-from bough.adapters.workspaces import disk, handles, scan
+from bough.adapters.workspaces import disk, scan
 from bough.adapters.workspaces.env_file import read_variables
 from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.core.errors import Unkeepable, UsageError
+from bough.trust import handles
+from bough.trust.files import Place
 
 
 @pytest.fixture
@@ -163,4 +165,4 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> Non
     assert load_report(top / "pipe") is None and load_report(top / "zero") is None
     for name in ("pipe", "zero"):
         with pytest.raises(UsageError, match="cannot be read"):
-            read_variables(top / name)
+            read_variables(Place(top, name))

@@ -92,6 +92,22 @@ async def appending_at_another_version_is_a_conflict(store: Store, clock: Clock)
 
 
 @promise
+async def a_cancelled_append_is_settled_when_it_raises(store: Store, clock: Clock) -> None:
+    """Whoever continues after a cancellation reads which version the stream has: nothing may still be on its way."""
+    async with store.claim("run", GOAL, "w", LEASE) as claim:
+        version = 0
+        for turns in range(12):
+            appending = asyncio.ensure_future(store.append(claim, [note(str(turns))], version))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            appending.cancel()
+            await asyncio.wait({appending})
+            version = len(await store.read("run", GOAL))
+            assert len(await store.append(claim, [note("next")], version)) == 1
+            version += 1
+
+
+@promise
 async def no_events_are_no_change(store: Store, clock: Clock) -> None:
     async with store.claim("run", GOAL, "w", LEASE) as claim:
         assert await store.append(claim, [], 0) == []

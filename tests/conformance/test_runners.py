@@ -7,26 +7,27 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers import runners
-from bough.adapters.verifiers.report_reader import read_results
-from bough.adapters.verifiers.runners import RUNNERS, Progress, Runner, count_progress, instrument, narrow, recognise
 from bough.core.acceptance.verdict import Report
+from bough.core.verdict import runners
+from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.report_reader import read_results
+from bough.core.verdict.runner import Progress, Runner
+from bough.core.verdict.runners import count_progress, instrument, narrow, recognise
 
 from .runners import ROOT, SUITES, Suite
 
-RECORDED = Path(__file__).parent / "recorded"
-REPORT = Path("/scratch/the report")
+REPORT = "/scratch/the report"
 names = pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.runner)
 
 
 def recorded(suite: Suite) -> tuple[bytes | None, str]:
     """Its report, where it writes one, and its output."""
-    file = RECORDED / f"{suite.runner}.report"
-    return (file.read_bytes() if file.exists() else None), (RECORDED / f"{suite.runner}.output").read_text()
+    return (suite.report.encode() if suite.report is not None else None), suite.output
 
 
 def outcomes(said: Report) -> dict[str, str]:
@@ -38,8 +39,13 @@ def counts(suite: Suite) -> tuple[int, int, int]:
     return found.count("passed"), found.count("failed"), found.count("skipped")
 
 
-def test_every_runner_that_is_told_to_report_has_a_suite() -> None:
-    reports = [runner.name for runner in RUNNERS if type(runner).instrument is not Runner.instrument]
+def overrides(runner: Runner, *methods: str) -> bool:
+    return any(getattr(type(runner), name) is not getattr(Runner, name) for name in methods)
+
+
+def test_every_runner_that_names_its_tests_has_a_suite() -> None:
+    """Told to, by a report, or by itself."""
+    reports = [runner.name for runner in RUNNERS if overrides(runner, "instrument", "read", "cases")]
     assert sorted(reports) == sorted(suite.runner for suite in SUITES)
     assert len({runner.name for runner in RUNNERS}) == len(RUNNERS)
 
@@ -60,7 +66,8 @@ def test_what_is_added_leaves_the_command_as_it_was(suite: Suite) -> None:
     assert recognise(made) == suite.runner
     words = iter(made.split())
     assert all(word in words for word in line.split()), "its words are all there, in their order"
-    assert made != line or env != {"A": "b"}, "and it is told something"
+    told = made != line or env != {"A": "b"}
+    assert told is overrides(next(each for each in RUNNERS if each.name == suite.runner), "instrument")
     assert instrument("make test", suite.runner, REPORT, {})[0] == "make test", "what cannot be seen is not touched"
 
 
@@ -133,7 +140,7 @@ def run(suite: Suite, command: str, folder: Path, scratch: Path) -> tuple[Report
     path = scratch / f"report-{len(list(scratch.iterdir()))}"
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NODE_", "COV"))}
     kept |= {"PATH": f"{Path(sys.executable).parent}:{kept['PATH']}", "NO_COLOR": "1", **suite.env}
-    told, env = instrument(command, suite.runner, path, kept)
+    told, env = instrument(command, suite.runner, str(path), kept)
     ran = subprocess.run(
         ["sh", "-c", told], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
     )
@@ -145,7 +152,7 @@ def run(suite: Suite, command: str, folder: Path, scratch: Path) -> tuple[Report
 def placeless(text: str, folder: Path) -> str:
     """Without what is only so on the machine on which it was recorded."""
     text = text.replace(str(folder), ROOT).replace(str(folder.parent / "scratch"), "/scratch")
-    text = text.replace(str(folder.parent.parent), "")
+    text = text.replace(str(folder.parent.parent), "").replace(sys.prefix, "/python").replace(str(Path.home()), "~")
     return re.sub(r"(?m)^npm warn .*\n", "", re.sub(r' hostname="[^"]*"', "", text))
 
 
@@ -160,10 +167,7 @@ def held(suite: Suite, tmp_path: Path) -> None:
     assert outcomes(said) == suite.outcomes
     assert (said.passed, said.failed, said.skipped) == counts(suite)
     if os.environ.get("BOUGH_RECORD"):
-        RECORDED.mkdir(exist_ok=True)
-        (RECORDED / f"{suite.runner}.output").write_text(placeless(output, folder))
-        if body is not None:
-            (RECORDED / f"{suite.runner}.report").write_text(placeless(body.decode(), folder))
+        suite.record(placeless(output, folder), placeless(body.decode(), folder) if body is not None else None)
     alone = narrow(suite.command, suite.runner, [suite.failing])
     assert alone is not None
     ran = {
@@ -175,7 +179,8 @@ def held(suite: Suite, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suite", [s for s in SUITES if s.real and not s.packages], ids=lambda suite: suite.runner)
 def test_for_real(suite: Suite, tmp_path: Path) -> None:
     for program in suite.programs:
-        if shutil.which(program) is None and program != "python":
+        module = program.removeprefix("python -m ")
+        if find_spec(module) is None if module != program else program != "python" and shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     held(suite, tmp_path)
 

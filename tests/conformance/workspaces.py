@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from bough.adapters.workspaces import ownership
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Workspace, Workspaces
+from tests.harness import git
 
 FILES = {"a.txt": "one\ntwo\nthree\n", "src/b.py": "b = 1\n", "src/deep/c.py": "c = 1\n", ".gitignore": "*.log\n"}
 RUN, TASK = "amber-heron", "goal"
@@ -149,15 +152,30 @@ async def restore_gives_exactly_the_tree(project: Project) -> None:
 
 
 @promise
-async def an_exact_restore_believes_no_stamp(project: Project) -> None:
+async def a_checkout_has_what_another_one_installed(project: Project) -> None:
     workspace, base = await project.open()
-    place = workspace.root / "src" / "b.py"
-    info = place.stat()
-    with place.open("r+") as file:  # the same file, as long as before, with the same time
-        file.write("b = 2\n")
-    os.utime(place, ns=(info.st_atime_ns, info.st_mtime_ns))
-    await workspace.restore(base, exact=True)
-    assert place.read_text() == FILES["src/b.py"]
+    assert not await workspace.lends(base)
+    package = workspace.root / "node_modules" / "own"
+    package.mkdir(parents=True)
+    (package / "index.js").write_text("1\n")
+    (workspace.root / ".gitignore").write_text("node_modules\n*.log\n")
+    tree = await workspace.snapshot()
+    assert await workspace.lends(tree)
+    other = await project.workspaces.open(RUN, "other", tree, "", start=base, lender=workspace.root)
+    assert (other.root / "node_modules" / "own" / "index.js").read_text() == "1\n"
+    assert await other.snapshot() == tree, "it is in no tree"
+    assert any(mount.source == workspace.root / "node_modules" for mount in other.mounts)
+    assert git(other.root, "status", "--porcelain").split() == ["M", ".gitignore"], "git starts at the base"
+
+
+@promise
+async def what_clearing_would_remove_is_listed(project: Project) -> None:
+    workspace, base = await project.open()
+    (workspace.root / "kept.log").write_text("ignored")
+    assert await workspace.list_others(base) == ["kept.log"]
+    assert (workspace.root / "kept.log").exists()
+    await workspace.clear(base)
+    assert await workspace.list_others(base) == [] and not (workspace.root / "kept.log").exists()
 
 
 @promise
@@ -294,11 +312,29 @@ async def discarding_twice_is_discarding_once(project: Project) -> None:
     assert read((await project.workspaces.open(RUN, "first", base, "")).root) == FILES
 
 
+def disown(checkout: Path) -> None:
+    """As if the process that made the checkout had been killed."""
+    note = checkout.with_name(checkout.name + ownership.ENDING)
+    ended = subprocess.run(
+        [sys.executable, "-c", "from bough.adapters.stores.liveness import worker_id; print(worker_id())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    note.write_text(ended.stdout.strip() + "\n" + note.read_text().partition("\n")[2])
+
+
 @promise
-async def a_sweep_removes_the_checkouts_with_the_mark(project: Project) -> None:
-    opened = {task: (await project.open(task))[0] for task in ("goal", "goal--baseline", "other--baseline")}
+async def a_sweep_removes_the_checkouts_with_the_mark_of_processes_that_have_ended(project: Project) -> None:
+    long = "a-task-with-a-long-name/" * 5
+    names = ("goal", "goal--baseline", f"{long}--baseline", "other--baseline")
+    opened = {task: (await project.open(task))[0] for task in names}
     await project.workspaces.sweep(RUN, "--baseline")
-    assert [task for task, workspace in opened.items() if workspace.root.exists()] == ["goal"]
+    assert all(workspace.root.exists() for workspace in opened.values()), "they belong to this process, which lives"
+    for task in (*names[:1], *names[2:]):
+        disown(opened[task].root)
+    await project.workspaces.sweep(RUN, "--baseline")
+    assert [task for task, workspace in opened.items() if workspace.root.exists()] == ["goal", "goal--baseline"]
     await project.workspaces.sweep(RUN, "")
     await project.workspaces.sweep(RUN, "")
     assert not opened["goal"].root.exists() and read(project.root) == FILES

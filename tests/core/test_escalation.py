@@ -38,6 +38,25 @@ def test_first_the_agent_is_told_once_per_pattern() -> None:
     assert rung(LEAF, nudged=frozenset({"paging"})) == "nudge"
 
 
+def test_nudges_are_limited_and_then_the_ladder_asks_or_gives_up() -> None:
+    often: dict[str, Any] = {"taken": {"nudge": LadderRules().nudges, "decompose": 1, "prune": 1}, "actions": 9}
+    assert rung(GOAL, taken={"nudge": 3, "decompose": 1}, trouble=LONG) == "nudge"
+    assert rung(GOAL, trouble=LONG, **often) == "give_up" and rung(GOAL, **often) == "give_up"
+    assert rung(GOAL, trouble=LONG, means=Means(person=True), **often) == "ask"
+
+
+def test_attempts_in_text_are_bounded_and_need_a_check_that_judges() -> None:
+    text = replace(GOAL, trouble=SPENT, in_text=True, provable=True, working=False)
+    assert rung(text) == rung(text, taken={"attempts": LadderRules().attempts - 1}) == "attempts"
+    assert "attempts" not in {
+        rung(text, taken={"attempts": LadderRules().attempts}),
+        rung(text, provable=False),
+        rung(text, attempted=True),
+        rung(text, rounds_left=0),
+        rung(text, rules=LadderRules(attempts=1)),
+    }
+
+
 TOLD = {"nudged": frozenset({"circular_tools", "no_progress"})}
 PRUNED: dict[str, Any] = {**TOLD, "taken": {"prune": 1}}
 

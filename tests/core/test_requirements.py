@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bough.core.acceptance.requirements import (
     MOST,
+    GoalReading,
+    NamedKind,
     find_coverage_problems,
     list_covered,
-    list_given,
-    split_by_form,
-    split_by_starts,
+    read_goal,
 )
 from bough.core.planning.plan import Step, build_goal_step
 
@@ -33,71 +37,151 @@ All errors are ValueError. Nothing is mutated.
 """
 
 
+def read(text: str, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
+    return read_goal(build_goal_step(text), starts, kinds)
+
+
+def texts(text: str, starts: Sequence[str] = ()) -> list[str]:
+    return [one.text for one in read(text, starts).requirements]
+
+
 @pytest.mark.parametrize("text", ["Make add add.", "Fix the off-by-one in totals(), e.g. for `[]`", "Upgrade to 2.0"])
 def test_one_sentence_is_one_requirement_without_a_model(text: str) -> None:
-    (one,) = list_given(build_goal_step(text))
+    (one,) = read(text).requirements
     assert (one.number, one.text, one.start, one.end) == (1, text, 0, len(text))
 
 
-def test_list_items_and_the_prose_around_them_count() -> None:
-    found = list_given(build_goal_step(LIST))
-    assert [one.text.split("\n")[0] for one in found] == [
+def test_list_items_their_introduction_and_the_prose_around_them_count() -> None:
+    found = read(LIST)
+    assert [one.text.split("\n")[0] for one in found.requirements] == [
+        "A module for intervals, with tests:",
         'parsing: `parse("[1,2]")`',
         "union of two that touch",
         "printing",
-        "All errors are ValueError. Nothing is mutated.",
+        "All errors are ValueError.",
+        "Nothing is mutated.",
     ]
-    assert found[0].text.endswith("- and signs"), "what is indented below it belongs to it"
-    for one in found:
+    assert found.requirements[1].text.endswith("- and signs"), "what is indented below it belongs to it"
+    assert found.background == ("# Intervals",)
+    for one in found.requirements:
         assert one.text.split("\n")[-1] in LIST.strip()[one.start : one.end], "the place is that in the goal's text"
 
 
-def test_prose_has_to_be_read_and_by_form_each_sentence_is_one() -> None:
+def test_each_sentence_is_one() -> None:
     goal = build_goal_step(PROSE)
-    assert list_given(goal) == ()
-    found = split_by_form(goal)
+    found = read_goal(goal).requirements
     assert [one.text.split()[0] for one in found] == ["Add", "Intervals", "`union(a,", "Empty", "Document"]
     assert all(goal.instructions[one.start : one.end] == one.text for one in found)
 
 
-def test_each_requirement_extends_to_the_next_start() -> None:
-    text = build_goal_step(PROSE).instructions
-    found = split_by_starts(
-        text, ["Intervals are", "empty  intervals raise", "This is not there", "Document every function"]
-    )
-    assert [one.text.split()[0] for one in found] == ["Intervals", "Empty", "Document"]
-    assert found[0].text.endswith("a pair otherwise."), "what no words begin belongs to the one before"
-    assert split_by_starts(text, ["nothing of this"]) == ()
+def test_an_empty_imperative_joins_the_sentence_before() -> None:
+    assert texts("order() is broken. Fix it.") == ["order() is broken. Fix it."]
+    assert texts("Sort the keys. Add tests.") == ["Sort the keys.", "Add tests."]
 
 
-def test_words_in_the_middle_of_a_sentence_mean_the_sentence() -> None:
-    (one,) = split_by_starts("First do this. Then that, please. ", ["that, please"])
-    assert one.text == "Then that, please."
+MARKDOWN = (
+    "Support all of CommonMark: blocks (thematic breaks, ATX headings, setext headings), inlines (code spans, "
+    "emphasis, links). It is fast."
+)
+
+
+def test_an_enumeration_becomes_its_items_with_the_words_around_them() -> None:
+    found = read(MARKDOWN).requirements
+    assert [one.whole for one in found] == [
+        "Support all of CommonMark: blocks thematic breaks",
+        "Support all of CommonMark: blocks ATX headings",
+        "Support all of CommonMark: blocks setext headings",
+        "Support all of CommonMark: inlines code spans",
+        "Support all of CommonMark: inlines emphasis",
+        "Support all of CommonMark: inlines links",
+        "It is fast.",
+    ]
+    assert all(MARKDOWN[one.start : one.end] == one.text for one in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "order(a, b, c) must raise ValueError for cycles.",
+        "Raise ValueError for bad input (e.g. negative, zero, text).",
+        "Print `a: b, c, d` for an empty file.",
+        "Accept one or two (three is an error).",
+    ],
+)
+def test_what_only_looks_like_an_enumeration_stays_whole(text: str) -> None:
+    assert texts(text) == [text]
+
+
+def test_a_colon_introduces_a_list_in_a_sentence() -> None:
+    found = read("The record has keys: name, size (in bytes) and owner.").requirements
+    assert [(one.within, one.text) for one in found] == [
+        ("The record has keys:", "name"),
+        ("The record has keys:", "size (in bytes)"),
+        ("The record has keys:", "owner"),
+    ]
+
+
+def test_a_models_reading_makes_it_finer_and_never_coarser() -> None:
+    text = "First sort the input, then drop doubles. Print the rest. Errors go to stderr."
+    assert texts(text, ["then drop doubles"]) == [
+        "First sort the input,",
+        "then drop doubles.",
+        "Print the rest.",
+        "Errors go to stderr.",
+    ]
+    assert texts(text, ["First sort the input", "Not in the text"]) == texts(text)
+    assert texts(MARKDOWN, ["Support all of CommonMark"]) == texts(MARKDOWN)
+
+
+def test_what_a_model_calls_background_is_named_and_never_everything() -> None:
+    text = "The team uses this daily. Sort the keys. Describe it in README.md."
+    kinds = [NamedKind("The team uses", "background"), NamedKind("Describe it in", "document")]
+    found = read(text, (), kinds)
+    assert [(one.number, one.text, one.kind) for one in found.requirements] == [
+        (1, "Sort the keys.", "behaviour"),
+        (2, "Describe it in README.md.", "document"),
+    ]
+    assert found.background == ("The team uses this daily.",)
+    assert texts("Sort the keys.") == [one.text for one in read("Sort the keys.", (), kinds[:1]).requirements]
+    only = read("Sort the keys.", (), [NamedKind("Sort the keys", "background")])
+    assert len(only.requirements) == 1, "a goal asks for something"
 
 
 def test_code_belongs_to_what_stands_before_it() -> None:
     text = "Add `run`. It works like this:\n\n```\nrun(1). Then X.\n\nDone. Z\n```\n\nIt never fails."
-    assert [one.text.split()[0] for one in split_by_form(build_goal_step(text))] == ["Add", "It", "It"]
+    assert [one.split()[0] for one in texts(text)] == ["Add", "It", "It"]
 
 
 def test_a_long_goal_has_no_more_than_can_be_numbered_and_loses_nothing() -> None:
     text = " ".join(f"Sentence number {n} says something." for n in range(500))
-    found = split_by_form(build_goal_step(text))
+    found = texts(text)
     assert len(found) <= MOST
-    assert " ".join(one.text for one in found) == text
+    assert " ".join(found) == text
+
+
+LETTERS = st.text(alphabet="ab ,;:().`\n-#A1", max_size=120)
+
+
+@given(LETTERS)
+def test_every_word_belongs_to_a_requirement_or_is_named_as_background(text: str) -> None:
+    goal = build_goal_step(text) if text.strip() else build_goal_step("x")
+    found = read_goal(goal)
+    said = "".join((*(one.within + one.text for one in found.requirements), *found.background))
+    for letter in "abA":
+        assert said.count(letter) >= goal.instructions.count(letter)
 
 
 def test_criteria_are_requirements_of_the_goal_or_of_the_step_that_has_them() -> None:
     goal = Step("goal", "All of it.", steps=(Step("a", "x", criteria=("a is there",)), Step("b", "y", criteria=("b",))))
-    found = list_given(goal)
+    found = read_goal(goal).requirements
     assert [(one.number, one.text, one.step) for one in found] == [(1, "a is there", "a"), (2, "b", "b")]
     assert [one.number for one in list_covered(goal.steps[1], "b", found, goal.steps)] == [2]
     whole = Step("goal", "All of it.", criteria=("it is fast",), steps=goal.steps)
-    assert [one.text for one in list_given(whole)] == ["it is fast"]
+    assert [one.text for one in read_goal(whole).requirements] == ["it is fast"]
 
 
 def test_a_plan_that_leaves_one_out_is_told_its_number() -> None:
-    around = split_by_form(build_goal_step(PROSE))
+    around = read_goal(build_goal_step(PROSE)).requirements
     steps = (Step("a", "x", covers=(1, 2, 3)), Step("b", "y", covers=(5, 9)))
     problems = find_coverage_problems(steps, around)
     assert len(problems) == 2

@@ -11,6 +11,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import changed_tests, examination, judge_ruling
 from bough.core.acceptance.probes import Outcome, Probe, Probed
+from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Ruling, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.conversation.compaction import find_cut
@@ -222,6 +223,10 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
         case c.ReturnFinding():
             no, again = e.StateChanged(State.TEST_FAILED, "no"), e.StateChanged(State.IN_PROGRESS, "again")
             yield [no, e.FindingReturned("look again"), again]
+        case c.SeeDifference(tests=tests):
+            red = (("test_new",) if draw(st.booleans()) else ()) if tests else None
+            seen = Difference(check=draw(st.booleans()), code=draw(st.booleans()), tests=red)
+            yield [e.DifferenceSeen(task.tree, seen)]
         case c.Examine():
             yield [examined(draw)]
         case c.RunProbes():

@@ -20,7 +20,7 @@ from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.scripted import combine_answers
 from bough.views.run_view import Outcome
 from tests.engine.cast import LOOK, SWAP
-from tests.harness import QUICK_CHECK, Journal
+from tests.harness import QUICK_CHECK, Journal, allow_settings
 
 SETTINGS = """\
 [ladder]
@@ -105,6 +105,7 @@ async def _ports(session: app.Session, fuse: Fuse | None) -> AsyncIterator[Ports
 
 async def begin(folder: Path, fuse: Fuse | None = None) -> None:
     (folder / "bough.toml").write_text(SETTINGS)
+    allow_settings(folder)
     async with app.open_session(folder, create=True) as session, _ports(session, fuse) as ports:
         first = e.RunStarted(
             plan=Plan(build_goal_step("Make add add.", check=QUICK_CHECK)),

@@ -18,13 +18,15 @@ from bough.adapters.models.prefix import Prefixes
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.budget.ledger import Limits
-from bough.core.conversation.compaction import HEADINGS, compact_messages, measure_messages
+from bough.core.conversation.compaction import HEADINGS, compact_messages, compute_target, find_cut, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
-from bough.core.journal.task_fold import fold_task
+from bough.core.journal.task_fold import evolve_task, fold_task
+from bough.core.ladder.escalation import LadderRules
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
+from bough.core.stuck.signals import StuckRules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal.event_lines import Teller
@@ -32,7 +34,18 @@ from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
-from tests.harness import CALC, CHECK, QUICK_CHECK, Journal, begin, carry_out, journal_of, make_project, resume
+from tests.harness import (
+    CALC,
+    CHECK,
+    QUICK_CHECK,
+    Journal,
+    allow_settings,
+    begin,
+    carry_out,
+    journal_of,
+    make_project,
+    resume,
+)
 from tests.wire import Reply, Seen, Status, WireModel
 
 WINDOW = 9_000
@@ -100,6 +113,7 @@ class Provider:
 def project_in(folder: Path, summarizer: str = "llm", window: int = WINDOW) -> Path:
     project = make_project(folder)
     (project / "bough.toml").write_text(SETTINGS.format(summarizer=summarizer, window=window))
+    allow_settings(project)
     (project / "cases").mkdir()
     for number in range(1, LOOKS + 1):
         lines = (f"case {number} of {n * (number + 7)} goes on and on\n" for n in range(90))
@@ -221,10 +235,49 @@ def test_without_a_summarizer_no_model_is_asked(tmp_path: Path) -> None:
     assert helpers(requests) == []
 
 
-def test_a_window_that_is_not_known_never_fills(tmp_path: Path) -> None:
+def test_a_short_conversation_is_left_alone_where_the_window_is_unknown(tmp_path: Path) -> None:
     outcome, journal, _ = carried_out(project_in(tmp_path / "p", window=0), Provider())
     assert outcome.completed
     assert journal.of(e.CompactionStarted, e.Compacted) == []
+
+
+def test_no_request_of_2200_rounds_exceeds_the_assumed_window() -> None:
+    """The policies and the folds, round by round, with a model that reports neither its window nor its usage."""
+    rules = Rules(ladder=LadderRules(task_rounds=10**6), stuck=StuckRules(patterns=()))
+    task = Task("goal")
+    version, largest, rounds, compactions = 0, 0, 0, 0
+
+    def record(*events: e.AnyEvent) -> None:
+        nonlocal task, version
+        for event in events:
+            version += 1
+            task = evolve_task(task, e.Record(version, "run", "goal", version, float(version), event))
+
+    record(
+        e.TaskCreated(Step("goal", "do it"), "base", Limits(rounds=5_000), rules),
+        e.StateChanged(State.IN_PROGRESS, "begin"),
+        e.AttemptStarted("builder", "main", "system", "brief"),
+    )
+    while rounds < 2_200:
+        command, attempt = decide(task, 0.0), task.attempt
+        assert attempt is not None
+        if isinstance(command, c.Compact):
+            compactions += 1
+            at = find_cut(attempt.messages, compute_target(attempt.messages, rules.compaction))
+            before = measure_messages(attempt.messages)
+            after = measure_messages(compact_messages(attempt.messages, at, "summary"))
+            record(e.Compacted("summary", at, before, after, "rule"))
+            continue
+        assert isinstance(command, c.AskModel)
+        rounds += 1
+        largest = max(largest, measure_messages(attempt.messages))
+        record(
+            e.RoundStarted(),
+            e.ModelAnswered(f"page {rounds}", (Call("1", "read", f'{{"path": "{rounds}"}}'),), usage=Usage()),
+            e.ToolStarted("1", False),
+            e.ToolFinished("1", True, f"{rounds} " + "text " * 600),
+        )
+    assert compactions > 20 and 32_000 < largest <= 64_000
 
 
 def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> None:

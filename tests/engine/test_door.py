@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.missing import Missing, find_missing_network
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.messages import Answer
+from bough.core.verdict.language import Missing
+from bough.core.verdict.missing import find_missing_network
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, git
+from tests.harness import allow_settings, carry_out, git
 
 PYPROJECT = """\
 [project]
@@ -110,6 +111,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
         '[workspace]\nlink = ["data"]\ncopy = ["local.cfg"]\nenv_file = ".env"\nsetup = "echo made > made.txt"\n'
         '[workspace.env]\nCOLOUR = "green"\n[check]\nbefore = "test -f made.txt"\n[check.env]\nONLY = "c"\n'
     )
+    allow_settings(library)
     script = (
         'import os, pathlib as p\nassert p.Path("data/rows.csv").read_text() == "1,2\\n"\n'
         'assert p.Path("local.cfg").read_text() == "on\\n" and p.Path("made.txt").exists()\n'
@@ -132,6 +134,7 @@ def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
         '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'
         '[services.web.env]\nWEB_URL = "http://127.0.0.1:$PORT"\n'
     )
+    allow_settings(library)
     (library / "probe.py").write_text(
         'import os, urllib.request as u\nassert u.urlopen(os.environ["WEB_URL"] + "/state").read() == b"up\\n"\n'
     )
@@ -141,6 +144,7 @@ def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
 
 def test_a_set_up_that_fails_halts_the_run(library: Path) -> None:
     (library / "bough.toml").write_text('[workspace]\nsetup = "echo no network; exit 3"\n')
+    allow_settings(library)
     outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="true")
     assert outcome.exit_status == 2 and "no network" in journal.of(e.RunHalted)[0].message
 

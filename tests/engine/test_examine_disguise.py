@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from bough.core import events as e
 from bough.core.planning.plan import build_goal_step
 from tests.engine.cast import DONE, act, in_order
 from tests.engine.telling import told
 from tests.engine.test_examine import Court
-from tests.harness import make_project
+from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough
+
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 GOAL = "Add twice.py: each of its functions returns its argument times two."
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
@@ -56,6 +60,7 @@ def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
     (project / "test_calc.py").unlink()
     (project / "conftest.py").write_text("")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    allow_settings(project)
     run = told(project, court, goal=build_goal_step(GOAL, check=CHECK))
     assert run.journal.of(e.CheckFinished)[0].verdict.ruling == "passed", "its own tests see nothing"
     first, second = run.journal.of(e.ProbesFinished)

@@ -16,7 +16,9 @@ from bough.testing.fuse import Blown
 from tests.engine.telling import spent_by_events
 from tests.engine.test_examine import CHECK, EMPTY, FIRST, GOAL, RIGHT, STABLE, TEST, WRONG
 from tests.engine.test_examine_steps import PLAN
-from tests.harness import begin, by_progress, journal_of, make_project, resume
+from tests.harness import allow_settings, begin, by_progress, journal_of, make_project, resume
+
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
 
 _BUILDER = by_progress(
     call("write", path="pick.py", content=WRONG),
@@ -90,6 +92,7 @@ def test_a_crash_while_probes_run_at_a_merge_and_while_the_whole_is_reviewed(tmp
     def project(name: str) -> Path:
         folder = project_in(tmp_path / name)
         (folder / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+        allow_settings(folder)
         return folder
 
     fuse = Fuse()

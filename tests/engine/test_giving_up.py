@@ -65,7 +65,7 @@ def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     assert said.status == 3
     assert "stuck (goes in circles): `read` is called again and again" in said.out
     assert 'most recently: read {"path": "calc.py"}' in said.out, "with its evidence"
-    assert "bough prunes the context (goal level): a fresh start" in said.out
+    assert "bough prunes the context: a fresh start" in said.out
     tail = said.out[said.out.rindex("✘ failed") :]
     assert "What was tried" in tail
     assert "its context was pruned" in tail

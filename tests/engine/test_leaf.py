@@ -61,11 +61,11 @@ def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path
     assert git(project / ".bough" / "repo.git", "show", f"{checkpoint.commit}:calc.py").endswith("a * b\n")
 
 
-def test_without_a_check_it_is_finished_and_not_verified(tmp_path: Path) -> None:
+def test_without_a_check_it_is_finished_and_not_proven(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "test_calc.py").unlink()
     outcome, journal = carry_out(project, [FIX, DONE, DONE], check=None)
-    assert (outcome.status, outcome.exit_status) == ("not_verified", 5)
+    assert (outcome.status, outcome.exit_status) == ("not_proven", 5)
     assert outcome.tree[0].state is State.BLOCKED
     assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "test_writer"]
 

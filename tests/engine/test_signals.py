@@ -8,7 +8,7 @@ from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, make_project
+from tests.harness import allow_settings, carry_out, make_project
 
 LOOK = call("read", path="calc.py")
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
@@ -56,5 +56,6 @@ def test_healthy_work_raises_nothing(tmp_path: Path) -> None:
 def test_patterns_are_settings(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[stuck]\npatterns = ["monologue"]\n')
+    allow_settings(project)
     _, journal = carry_out(project, lambda prompt: LOOK, choices=app.Choices(rounds=8))
     assert journal.of(e.SignalRaised) == []

@@ -98,7 +98,7 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
     outcome, journal = carry_out(project, stuck, choices=choices)
-    assert (outcome.status, outcome.exit_status) == ("waiting", 5)
+    assert (outcome.status, outcome.exit_status) == ("waiting", 8)
     (asked,) = journal.of(e.QuestionAsked)
     assert "What was tried" in asked.question
 
@@ -168,6 +168,9 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
     def heard(task: Task) -> list[str]:
         return [event.text for event in collect_received(task, inbox)]
 
+    assert heard(Task("a")) == [], "first it is read for what it demands"
+    for seq in (1, 2, 3):
+        inbox.add(e.Record(seq + 3, "r", CONTROL, seq + 3, 0.0, e.MessageRead(seq)))
     assert heard(Task("a")) == heard(Task("a/b")) == ["one", "two", "three"]
     assert heard(Task("ab")) == ["one", "three"]
     assert heard(Task("a", talk=TaskTalk(heard=2))) == ["three"]

@@ -11,22 +11,23 @@ from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
-from tests.harness import FIXED, begin, journal_of, make_project, resume
+from tests.harness import FIXED, allow_settings, begin, journal_of, make_project, resume
 
 GOAL = "Make add in calc.py add, so that test_calc.py passes."
-POINTS = range(16, 200, 23)
-"""A sample of the points; a run passes about two hundred."""
+POINTS = range(16, 90, 12)
+"""A sample of the points that a run passes."""
 
 
 def answer(prompt: Prompt) -> Answer:
-    """Wrong until the second fresh attempt."""
-    code = FIXED if prompt.key.startswith("attempt-2#") else "def add(a, b):\n    return a * b\n"
+    """Wrong until the fourth attempt."""
+    code = FIXED if int(prompt.key.split("#")[-2]) >= 4 else "def add(a, b):\n    return a * b\n"
     return Answer(text=f"```python\n{code}```")
 
 
 def project_in(folder: Path) -> Path:
     project = make_project(folder)
     (project / "bough.toml").write_text('[models]\nprotocol = "text"\n')
+    allow_settings(project)
     return project
 
 
@@ -39,6 +40,8 @@ def test_a_crash_among_attempts(tmp_path: Path, at: int) -> None:
         outcome = asyncio.run(resume(project, ScriptedModel(answer)))
         assert outcome.completed, outcome.summary
     journal = asyncio.run(journal_of(project))
-    assert [event.decision.rung for event in journal.of(e.Escalated)].count("attempts") == 1
-    assert len(journal.of(e.ModelAnswered)) == 5, "no answered round is asked again"
+    assert [event.decision.rung for event in journal.of(e.Escalated)].count("attempts") == 3
+    # An interrupted call is put back and reported, so the agent answers once more.
+    cut = sum(event.interrupted for event in journal.of(e.ToolFinished) if event.output)
+    assert len(journal.of(e.ModelAnswered)) <= 4 + cut, "no answered round is asked again"
     assert {event.protocol for event in journal.of(e.AttemptStarted)} == {"text"}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
-from bough.core.tree.task_state import State
 from tests.engine.telling import Told, told
-from tests.harness import CHECK, FIXED, make_project
+from tests.harness import CHECK, FIXED, allow_settings, make_project
 from tests.wire import Status
 
 GOOD = Answer(text=f"Here it is:\n\n```python\n{FIXED}```\n", usage=Usage(900, 60))
@@ -50,18 +53,20 @@ def test_the_prompt_is_short_and_shows_what_matters(tmp_path: Path) -> None:
     _, asked = in_text([GOOD], tmp_path, protocol="text")
     system, user = (message["content"] for message in asked[0]["messages"])
     assert "return a - b" in user and "def test_add" in user and GOAL in user
-    files = user[user.index("## Files") : user.index("## The check")]
+    files = user[: user.index("# The task")]
     # About four characters are a token of English.
     assert (len(system) + len(user) - len(files)) / 4 < 900
 
 
-def test_what_fails_comes_back_with_the_file_as_it_is(tmp_path: Path) -> None:
+def test_a_repair_is_shown_the_best_attempt_and_how_it_fails(tmp_path: Path) -> None:
+    (make_project(tmp_path / "p") / "bough.toml").write_text('[ladder]\ntactics = ["repair"]\n')
     run, asked = in_text([WRONG, GOOD], tmp_path, protocol="text")
     assert run.outcome.completed
     assert [message["role"] for message in asked[1]["messages"]] == ["system", "user"]
     assert "return a * b" in asked[1]["messages"][1]["content"]
-    assert "6 != 5" in asked[1]["messages"][1]["content"]
+    assert "6 != 5" in asked[1]["messages"][1]["content"] and "def test_add" in asked[1]["messages"][1]["content"]
     assert [event.role for event in run.journal.of(e.AttemptStarted)] == ["builder", "bug_hunter"]
+    assert [event.tactic for event in run.journal.of(e.AttemptStarted)] == ["whole", "repair"]
 
 
 def test_a_command_is_run_and_its_output_told(tmp_path: Path) -> None:
@@ -73,24 +78,24 @@ def test_a_command_is_run_and_its_output_told(tmp_path: Path) -> None:
     assert "looked" in asked[1]["messages"][3]["content"]
 
 
-def test_two_answers_without_a_call_change_the_protocol(tmp_path: Path) -> None:
-    run, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
+def test_an_answer_without_a_call_changes_the_protocol(tmp_path: Path) -> None:
+    run, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
     assert run.outcome.completed
     assert run.rungs() == ["other_protocol"]
-    assert ["tools" in body for body in asked] == [True, True, False]
+    assert ["tools" in body for body in asked] == [True, False]
     first, second = run.journal.of(e.AttemptStarted)
     assert (first.protocol, first.may_change, second.protocol) == ("tools", True, "text")
     (escalated,) = run.journal.of(e.Escalated)
     assert "without a usable tool call" in escalated.decision.reason
 
-    # It is remembered for the model.
-    kept = json.loads((tmp_path / "p" / ".bough" / "models.json").read_text())
-    assert [lesson["protocol"] for lesson in kept.values()] == ["text"]
-    again, asked = in_text([GOOD], tmp_path, protocol="auto")
-    assert again.rungs() == [] and "tools" not in asked[0]
+    # It is remembered for the model, with what came of the attempt.
+    kept = json.loads(Path(os.environ["XDG_STATE_HOME"], "bough", "models.json").read_text())
+    lesson = list(kept.values())[-1]
+    assert lesson["protocol"] == "text" and lesson["why"].startswith("this model does not call tools reliably")
+    assert lesson["tactics"]["tests_first"]["won"] == 1
 
 
-def test_a_model_that_has_called_a_tool_keeps_its_tools(tmp_path: Path) -> None:
+def test_a_call_that_changes_nothing_is_no_evidence_and_a_change_is(tmp_path: Path) -> None:
     look = Answer(calls=(Call("1", "read", '{"path": "calc.py"}'),), usage=Usage(900, 20))
     fixed = Answer(
         calls=(
@@ -98,9 +103,33 @@ def test_a_model_that_has_called_a_tool_keeps_its_tools(tmp_path: Path) -> None:
             Call("3", "done", '{"summary": "ok"}'),
         )
     )
-    run, asked = in_text([look, TALK, TALK, fixed], tmp_path, protocol="auto")
+    run, asked = in_text([look, fixed], tmp_path / "able", protocol="auto")
     assert run.outcome.completed and run.rungs() == []
     assert all("tools" in body for body in asked)
+    run, asked = in_text([look, look, look, GOOD], tmp_path / "unable", protocol="auto")
+    assert run.outcome.completed and run.rungs() == ["other_protocol"]
+    assert ["tools" in body for body in asked] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
+def test_what_a_small_model_really_said_leads_to_text_within_three_rounds(tmp_path: Path, seed: int) -> None:
+    """Recorded from Qwen2.5-Coder 1.5B: it reads a file or two, then talks, or writes nonsense."""
+    recorded = json.loads((Path(__file__).parent / "recorded" / "small_model.json").read_text())
+    chance, rounds = random.Random(seed), 0
+
+    def reply(body: dict[str, Any]) -> Answer:
+        nonlocal rounds
+        if "tools" not in body:
+            return GOOD
+        rounds += 1
+        said = chance.choice(recorded["first" if rounds == 1 else "later"])
+        calls = tuple(Call(f"c{n}", name, arguments) for n, (name, arguments) in enumerate(said["calls"]))
+        return Answer(text=said["text"], calls=calls, usage=Usage(2700, 60))
+
+    project = make_project(tmp_path / "p")
+    run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="auto")
+    assert run.outcome.completed and rounds <= 4
+    assert run.journal.of(e.AttemptStarted)[-1].protocol == "text"
 
 
 def test_a_model_that_is_set_to_tools_is_told_and_not_changed(tmp_path: Path) -> None:
@@ -115,22 +144,37 @@ def test_a_model_that_is_set_to_tools_is_told_and_not_changed(tmp_path: Path) ->
     assert all("tools" in body for body in asked)
 
 
-def test_fresh_attempts_follow_a_repair_that_failed(tmp_path: Path) -> None:
+def test_attempts_differ_and_start_from_the_beginning(tmp_path: Path) -> None:
     run, asked = in_text([WRONG, WRONG, WRONG, WRONG, GOOD], tmp_path, protocol="text")
     assert run.outcome.completed
-    assert run.rungs() == ["attempts"]
-    assert [body.get("temperature") for body in asked] == [None, None, 0.8, 0.8, 0.6]
-    assert "return a - b" in asked[2]["messages"][1]["content"], "an attempt starts from the beginning"
-    ended = {event.child: event.state for event in run.journal.of(e.ChildSettled)}
-    assert ended["attempt-1"] is State.BLOCKED and ended["attempt-2"] is State.COMPLETED
-    assert all(state in (State.SKIPPED, State.CANCELLED) for name, state in ended.items() if name > "attempt-2")
+    assert run.rungs() == ["attempts"] * 4
+    assert asked[0].get("temperature") is None and len({body.get("temperature") for body in asked[1:]}) == 4
+    tactics = [event.tactic for event in run.journal.of(e.AttemptStarted)]
+    assert tactics == ["tests_first", "short", "whole", "hinted", "tests_first"]
+    told = [body["messages"][1]["content"] for body in asked]
+    assert all("return a - b" in text and "return a * b" not in text for text in told)
+    assert "Mind what these tests expect" in told[3] and "6 != 5" in told[3]
 
 
 def test_attempts_come_to_an_end(tmp_path: Path) -> None:
-    run, asked = in_text([WRONG], tmp_path, protocol="text")
+    (make_project(tmp_path / "p") / "bough.toml").write_text("[ladder]\nattempts = 5\n")
+    run, _ = in_text([WRONG], tmp_path, protocol="text")
     assert not run.outcome.completed and run.outcome.status == "failed"
-    assert len(asked) == 2 + 8 * 2
-    assert run.rungs()[-1] == "give_up"
+    assert run.rungs().count("attempts") == 5 and run.rungs()[-1] == "give_up"
+    assert len(run.journal.of(e.AttemptStarted)) == 6
+
+
+def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> None:
+    broken = Answer(text="```python\ndef add(a, b:\n```", usage=Usage(900, 60))
+    test = make_project(tmp_path / "p") / "test_calc.py"
+    test.write_text(
+        f"{test.read_text()}\n\nclass More(unittest.TestCase):\n    def test_zero(self):\n        add(0, 0)\n"
+    )
+    run, _ = in_text([WRONG, broken], tmp_path, protocol="text", tokens=2_500)
+    assert run.outcome.status != "completed"
+    first, *others = (event.verdict for event in run.journal.of(e.CheckFinished))
+    assert first.passed and not any(verdict.passed for verdict in others)
+    assert run.journal.of(e.WorkspaceRestored)[-1].tree == first.tree
 
 
 def test_best_of_begins_with_attempts_and_the_first_that_is_proven_counts(tmp_path: Path) -> None:
@@ -176,11 +220,12 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
 
 def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[models]\nwindow = 16000\n")
-    _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
+    allow_settings(tmp_path / "p")
+    _, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
     assert "tools" in asked[0] and "return a - b" in asked[0]["messages"][1]["content"]
     (tmp_path / "p" / "bough.toml").write_text("[models]\nwindow = 200000\n")
-    (tmp_path / "p" / ".bough" / "models.json").unlink()
-    _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
+    allow_settings(tmp_path / "p")
+    _, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
     assert "return a - b" not in asked[0]["messages"][1]["content"]
 
 

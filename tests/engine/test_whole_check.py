@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.adapters.verifiers.baseline import Baseline
-from bough.adapters.verifiers.rulings import find_broken
 from bough.core import events as e
 from bough.core.acceptance.verdict import Case, CaseOutcome, Report
+from bough.core.verdict.check_run import Baseline
+from bough.core.verdict.rulings import find_broken
 from bough.testing import call
 from tests.engine.test_parallel import (
     DONE,

@@ -16,7 +16,7 @@ ONE = Requirement(1, "`argmax` returns the first of equal maxima.", 0, 43)
 TWO = Requirement(2, "It raises ValueError on an empty list.", step="raise")
 STEP = Step("pick", "Write argmax.", covers=(1,), interfaces=("pick.py: argmax(items)",))
 GOAL = Step("goal", "`argmax` returns the first of equal maxima.", test_command="pytest -q", plan_first=True)
-RULES = Rules(acceptance=AcceptanceRules(examine="always", share=0.2, trivial=5))
+RULES = Rules(acceptance=AcceptanceRules(examine="always", share=0.2))
 LIMITS = Limits(rounds=60)
 PROBE = Probe(
     "pick/probe-1",

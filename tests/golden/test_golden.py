@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance.verdict import Failure, Tampering, Verdict
@@ -63,6 +64,7 @@ from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
 from tests.golden.asked import ASKED
 from tests.golden.door import DOOR
+from tests.golden.earned import EARNED
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
 from tests.golden.talk import TALK
@@ -176,6 +178,10 @@ V1: list[tuple[str, AnyEvent]] = [
     ),
 ]
 
+V2: list[tuple[str, AnyEvent]] = [
+    (task, replace(event, format=2, version="0.2.0") if isinstance(event, RunStarted) else event) for task, event in V1
+]
+
 GOLDEN = {
     "v1": V1,
     "v1-tree": TREE,
@@ -188,6 +194,8 @@ GOLDEN = {
     "v1-asked": ASKED,
     "v1-acceptance": ACCEPTANCE,
     "v1-outside": OUTSIDE,
+    "v2": V2,
+    "v2-earned": EARNED,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"

@@ -32,7 +32,8 @@ USAGE = Usage(input=1200, output=80)
 def environment(**more: str) -> dict[str, str]:
     """Ours, without settings and keys that a person may have."""
     env = {name: value for name, value in os.environ.items() if not re.search(r"^BOUGH_|_API_KEY$|^NO_COLOR$", name)}
-    return {**env, "TERM": "xterm-256color", "BOUGH_PLANNING_FLAT": "true", **more}
+    known = {name: value for name, value in os.environ.items() if name.startswith("BOUGH_ACCEPTANCE_")}
+    return {**env, **known, "TERM": "xterm-256color", "BOUGH_PLANNING_FLAT": "true", **more}
 
 
 @dataclass(frozen=True)

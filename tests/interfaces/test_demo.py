@@ -68,7 +68,13 @@ def test_a_project_in_phases_with_a_repair_and_an_escalation(tmp_path: Path) -> 
 
     roles = [attempt["role"] for attempt in of(events, "AttemptStarted")]
     rulings = [check["verdict"]["ruling"] for check in of(events, "CheckFinished")]
-    assert roles.count("bug_hunter") == rulings.count("failed") == 1 and rulings[-1] == "passed"
+    assert roles.count("bug_hunter") == 2 and rulings.count("failed") == 1 and rulings[-1] == "passed"
+    whole = of(events, "ProbesFinished", "goal")
+    outcomes = [[case["outcome"] for case in run["results"]] for run in whole]
+    assert outcomes[0].count("failed") == 2 and set(outcomes[-1]) == {"passed"}, "a fault that was found and repaired"
+    assert {case["outcome"] for case in whole[0]["before"]} == {"failed"}, "red without the work"
+    (judged,) = of(events, "EvidenceJudged", "goal")
+    assert len(judged["shown"]) == 6 and not judged.get("missing")
     assert [escalated["decision"]["rung"] for escalated in of(events, "Escalated")] == ["zoom_out", "replan"]
     assert of(events, "RunFinished")[0]["end"] == "completed"
 

@@ -161,6 +161,7 @@ def test_news_is_what_matters() -> None:
         "in progress: work begins",
         "round 1: edit src/parser.py",
         "testing: the agent says it is done",
+        "running the check: pytest -q",
         "check passed: pytest -q (exit status 0, 1.2 s)",
         "completed: the check passed",
     ]

@@ -74,11 +74,11 @@ def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
     teller = Teller()
     told = [teller.tell(record)[0] for record in records(STUCK)]
     assert told[5] == ("stuck (goes in circles): `read` is called again and again; most recently: read a.py → x = 1")
-    assert told[6] == "bough splits the task (goal level): because"
+    assert told[6] == "bough splits the task: because"
     children = Trouble("children", "its steps cannot continue: lex is blocked")
     (record,) = records([("goal", climbed("replan", children))])
     assert Teller().tell(record)[0] == (
-        "bough plans another approach (goal level): its steps cannot continue: lex is blocked; because"
+        "bough plans another approach: its steps cannot continue: lex is blocked; because"
     )
 
 

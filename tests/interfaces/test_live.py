@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -13,9 +15,10 @@ from bough.core import events as e
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call
 from bough.core.tree.task_state import State
+from bough.interfaces.terminal import plain_display
 from bough.interfaces.terminal.formatting import count_cells
 from bough.interfaces.terminal.live_display import LiveDisplay, Painter
-from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.interfaces.terminal.output import Line, TerminalOutput, make_output
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.vt import Terminal
 
@@ -181,3 +184,53 @@ def test_nothing_is_drawn_from_the_background(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(SizedPaper, "in_front", False)
     Painter(on(window)).draw(lambda width, height: frame("not yours"))
     assert window.terminal.shown == []
+
+
+def test_what_no_event_says_is_shown_with_its_time_and_its_last_line() -> None:
+    now = 100.0
+    display = LiveDisplay(on(Window(80, 24)), clock=lambda: now)
+    display.doing("goal", "checking your files as they are")
+    display.progress("goal", "collecting …\n")
+    now = 112.0
+    before = "\n".join(drawn(display, 79, 23))
+    assert "checking your files as they are  12 s" in before and "collecting …" in before
+    for record in records("goal", task_events("goal", 1)):
+        display.recorded(record)
+    display.doing("goal", "merging into goal")
+    display.waiting("Waiting: no worker takes tasks since 12:00:00: start one with `bough worker`")
+    now = 130.0
+    shown = "\n".join(drawn(display, 79, 23))
+    assert "merging into goal  18 s" in shown or "thinking" in shown
+    assert "no worker takes tasks since 12:00:00" in shown
+    display.doing("goal", "")
+    display.waiting("")
+    assert "merging" not in "\n".join(drawn(display, 79, 23))
+
+
+def test_a_log_says_what_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_display, "SILENCE", 0.05)
+    heard = asyncio.Event()
+
+    class Paper(io.StringIO):
+        def write(self, text: str) -> int:
+            if "still" in text:
+                heard.set()
+            return super().write(text)
+
+    written = Paper()
+    display = plain_display.PlainDisplay(make_output(written))
+
+    async def main() -> None:
+        with display.shown():
+            display.doing("goal", "merging into goal")
+            display.progress("goal", "running 3 of 9\n")
+            await heard.wait()
+            display.doing("goal", "")
+            display.waiting("Waiting: no worker")
+            display.waiting("Waiting: no worker")
+            display.waiting("")
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+    said = written.getvalue()
+    assert re.search(r"goal: still merging into goal, for .*: running 3 of 9", said)
+    assert said.count("Waiting: no worker") == 1 and "no longer waiting" in said

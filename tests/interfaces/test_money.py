@@ -15,7 +15,7 @@ from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.core.rules import Rules
 from bough.views.run_view import view_run
-from tests.harness import make_project
+from tests.harness import allow_settings, make_project
 from tests.interfaces.shell import bough, busy, here, run_args
 from tests.wire import WireModel
 
@@ -64,6 +64,7 @@ def test_a_limit_of_cost_that_cannot_be_kept_is_refused(tmp_path: Path, capsys: 
 def test_a_price_of_ones_own_ends_the_run_at_its_limit(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[prices]\n"openai:test" = {input = 1000, output = 0}\n')
+    allow_settings(project)
     with WireModel(busy) as wire:
         said = bough(project, *run_args(wire.base_url, "--max-cost", "2"))
         assert said.status == 4, said

@@ -33,7 +33,7 @@ def test_show_no_deeper_than_asked_but_with_all_that_was_spent(project: Path) ->
     out = bough(project, "show", "--depth", "1").out
     assert "phase" in out and "last" in out and "one" not in out
     assert "4/" in next(line for line in out.splitlines() if "phase" in line), "what is not shown is counted"
-    assert "(0 own)" in out
+    assert "(0 itself)" in out
     paths = [task["path"] for task in bough(project, "show", "--depth", "0", "--json").json["tasks"]]
     assert paths == ["goal"]
 

@@ -87,7 +87,7 @@ def test_the_plain_prompt_and_the_optimised_one_are_compared(tmp_path: Path) -> 
         found = bough(folder, "optimise", "planner", "--calls", "8", *model)
     assert found.status == 0, found.out + found.err
     assert "gate: plain 0.00, optimised 1.00 of 1, on 2 held-out runs" in found.out
-    assert "planner: not optimised: 0 completed runs were large enough" in found.out
+    assert "planner: not optimised: only 0 completed runs were large enough for a plan" in found.out
     kept = json.loads((folder / ".bough" / "optimised.json").read_text())
     assert kept["gate"]["guidance"] == BETTER and list(kept) == ["gate"]
 

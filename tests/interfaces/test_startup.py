@@ -55,6 +55,14 @@ def test_help_loads_next_to_nothing(tmp_path: Path, args: tuple[str, ...]) -> No
     assert not loaded & (HEAVY | {"asyncio", "msgspec", "sqlite3", "subprocess", "bough.app", "bough.core.events"})
 
 
+def test_importing_the_python_interface_loads_no_adapters() -> None:
+    code = "import json, sys, bough, bough.api, bough.app; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout))
+    assert not loaded & (HEAVY | {"sqlite3", "bough.app.session"})
+    assert not [name for name in loaded if name.startswith(("bough.adapters", "bough.engine"))]
+
+
 def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
     for command in ("show", "runs", "log"):
         loaded = modules_after(small, command)
@@ -63,6 +71,7 @@ def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
         for package in ("models", "sandboxes", "tools", "verifiers"):
             assert not any(name.startswith(f"bough.adapters.{package}") for name in loaded), (command, package)
         assert "bough.adapters.workspaces.git" not in loaded and "bough.engine" not in loaded
+        assert not any(name.startswith("bough.core.verdict.languages") for name in loaded), command
 
 
 @pytest.mark.parametrize("name", COMMANDS)

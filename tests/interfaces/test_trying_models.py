@@ -28,9 +28,8 @@ def test_doctor_tries_a_model_and_says_how_it_is_spoken_to(tmp_path: Path) -> No
         )
     found = {finding["what"]: finding for finding in said.json["findings"]}
     assert said.status == 0
-    assert "2 of 3 tiny tasks solved; failed: change what a function does" in found["trial"]["says"]
-    assert found["protocol"]["says"].startswith("text: ")
-    assert "2 answers in a row without a usable tool call" in found["protocol"]["says"]
-    assert not found["window"]["ok"]
-    assert '"text"' in (tmp_path / ".bough" / "models.json").read_text(), "what it learned is kept"
-    assert [path.name for path in tmp_path.iterdir()] == [".bough"]
+    assert "2 of 3 tiny tasks solved; failed: change what a function does" in found["protocol"]["says"]
+    assert found["protocol"]["says"].startswith("text (this model does not call tools reliably")
+    assert "64,000 tokens" in found["window"]["says"] and found["price"]["says"].startswith("unknown")
+    assert found["model"]["ok"], "it is reachable"
+    assert list(tmp_path.iterdir()) == []

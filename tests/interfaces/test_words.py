@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.budget.ledger import Limits, Spend
+from bough.core.textual import cleaning
 from bough.interfaces.terminal import formatting
 
 ANY_TEXT = st.text(
@@ -19,7 +20,7 @@ ANY_TEXT = st.text(
 
 @given(ANY_TEXT)
 def test_no_text_can_command_a_terminal(text: str) -> None:
-    for character in formatting.escape_text(text):
+    for character in cleaning.escape_text(text):
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"), repr(character)
         assert character not in "\u202e\u2066\u2028"
     for single in (
@@ -29,7 +30,7 @@ def test_no_text_can_command_a_terminal(text: str) -> None:
         formatting.last_line(text),
     ):
         assert "\n" not in single and "\t" not in single
-        assert single == formatting.escape_text(single)
+        assert single == cleaning.escape_text(single)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +49,7 @@ def test_no_text_can_command_a_terminal(text: str) -> None:
     ],
 )
 def test_escapes_go_and_control_characters_are_spelt_out(text: str, plain: str) -> None:
-    assert formatting.escape_text(text) == plain
+    assert cleaning.escape_text(text) == plain
 
 
 @given(ANY_TEXT, st.integers(0, 40))

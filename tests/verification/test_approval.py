@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from bough.core.messages import Answer
+from tests.harness import allow_settings
 from tests.interfaces.shell import Said, act, bough, run_args
 from tests.verification.cases import PYTEST, python_on_path
 from tests.wire import WireModel
@@ -83,7 +84,7 @@ def of(said: Said, kind: str) -> list[dict[str, Any]]:
 def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
         said = started(place, wire)
-        assert said.status == 5
+        assert said.status == 8
         (verdict,) = (event["verdict"] for event in of(said, "CheckFinished"))
         (found,) = verdict["disagreements"]
         assert verdict["ruling"] == "needs_approval"
@@ -112,7 +113,7 @@ def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
 
 def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
     with WireModel(model(NO, act("done", summary="I stand by it."), *UNDO)) as wire:
-        assert started(place, wire).status == 5
+        assert started(place, wire).status == 8
         options = ("--deny", "--say", "Keep it as it is.", "--json", "--base-url", wire.base_url)
         said = bough(place, "approve", *options)
     assert said.status == 5 and "no file changed, so" in said.out, "what is taken back is no work"
@@ -123,7 +124,7 @@ def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
 
 def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
-        assert started(place, wire).status == 5
+        assert started(place, wire).status == 8
         said = bough(place, "approve", "--deny", "--json", "--base-url", wire.base_url)
     assert said.status == 3
     assert "does not allow" in said.events[-1]["event"]["summary"]
@@ -153,6 +154,7 @@ def test_permission_in_advance(option: str, status: int, place: Path) -> None:
 
 def test_permission_in_the_settings(place: Path) -> None:
     (place / "bough.toml").write_text("[checks]\nallow_test_changes = true\n")
+    allow_settings(place)
     with WireModel(model(NO)) as wire:
         assert started(place, wire).status == 0
 
@@ -163,7 +165,7 @@ def test_a_dispute_is_shown_to_the_judge(place: Path) -> None:
     with WireModel(model(NO, *later)) as wire:
         said = started(place, wire)
         asked = [seen.body.decode() for seen in wire.requests if '"rule"' in seen.body.decode()]
-    assert said.status == 5
+    assert said.status == 8
     assert [event["test"] for event in of(said, "Disputed")] == ["test_half.py::test_half"]
     assert len(asked) == 2, "new evidence: it is asked again"
     assert evidence not in asked[0]

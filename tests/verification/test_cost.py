@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,23 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
+from bough.core import events as e
 from bough.ports import Finished, Workspace
-from tests.verification.cases import Act, Case, play, python_on_path, verdict_of
+from tests.engine.test_parallel import Agents, both, carry_out, step
+from tests.harness import by_progress
+from tests.verification.cases import (
+    DONE,
+    FIX,
+    FIXED,
+    PYTEST,
+    Act,
+    Case,
+    lay_out,
+    play,
+    python_on_path,
+    verdict_of,
+    write,
+)
 
 __all__ = ["python_on_path"]
 
@@ -21,21 +37,25 @@ DEADLOCK = 60.0
 
 
 class Commands:
-    """The commands that a run starts, by where they run. `beside`: the check ends only after another one began."""
+    """The commands of checks that a run starts. `beside`: the first one with the work in it ends only after another
+    began."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, beside: bool = False) -> None:
-        self.started: list[str] = []
+        self.started: list[tuple[str, str]] = []
+        """What runs, and on which files."""
         self.waited = False
         asked = asyncio.Event()
         run = ProcessSandbox.run
 
         async def counted(sandbox: Any, argv: Sequence[str], *, workspace: Workspace, **more: Any) -> Finished:
-            apart = "baseline" in workspace.root.name
-            self.started.append("fresh checkout" if apart else "workspace")
-            if self.started.count("fresh checkout") == 2:
+            assert "baseline" in workspace.root.name, "no check runs where an agent works"
+            texts = (f"{path.name}: {path.read_text()}" for path in sorted(workspace.root.glob("*.py")))
+            command = re.sub(r" --junit\S+.*", "", " ".join(argv))
+            self.started.append((command, "\n".join(texts)))
+            if len(self.started) == 3:
                 asked.set()
             finished = await run(sandbox, argv, workspace=workspace, **more)
-            if beside and not apart:
+            if beside and not self.waited and "return a + b" in self.started[-1][1]:
                 await asyncio.wait_for(asked.wait(), DEADLOCK)
                 self.waited = True
             return finished
@@ -43,11 +63,20 @@ class Commands:
         monkeypatch.setattr(ProcessSandbox, "run", counted)
 
 
-def test_an_unchanged_test_side_costs_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unchanged_test_side_costs_one_narrowed_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
     assert outcome.completed
-    assert sorted(commands.started) == ["fresh checkout", "workspace"], "the check at the base, and the check"
+    started = sorted(command for command, _ in commands.started)
+    assert started[:2] == [PYTEST, PYTEST], "the check at the base, and the check"
+    assert len(started) == 3 and "test_calc.py::test_add" in started[2], "the test that carries the claim, made wrong"
+
+
+def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(monkeypatch)
+    outcome, _ = play(Case(name="", does=[Act(write="notes.md", text="hello")], files={"calc.py": FIXED}), tmp_path)
+    assert outcome.completed
+    assert len(commands.started) == 2, "the check at the base, and the check: no test failed before, none is new"
 
 
 def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +85,21 @@ def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pyt
     outcome, _ = play(Case(name="", does=["fix", MORE]), tmp_path)
     assert outcome.completed
     assert commands.waited, "the original tests were under way when the check ended"
-    assert commands.started.count("workspace") == 1
-    assert commands.started.count("fresh checkout") == 3, "the base, the original tests, and the canary"
+    assert len(commands.started) == 4, "the base, the check, the original tests, and the canary"
     assert verdict_of(outcome).changed == ("test_calc.py",)
+
+
+def test_a_command_runs_once_on_a_tree_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last step comes to the tree that the goal is judged on, by the same command."""
+    commands = Commands(monkeypatch)
+    project = lay_out(Case(name="", repository=True), tmp_path / "project")
+    test_more = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
+    agents = Agents(a=by_progress(FIX, DONE), b=by_progress(write("test_more.py", test_more), DONE))
+    goal = both(step("a", PYTEST), step("b", PYTEST, needs=("a",)), check=PYTEST)
+    outcome, journal = carry_out(project, goal, agents, jobs=1)
+    assert outcome.completed, outcome.summary
+    assert len(journal.of(e.CheckFinished)) == 3, "two steps and the goal are judged"
+    assert sorted(commands.started) == sorted({*commands.started}), "nothing runs twice"
+    assert [command for command, _ in commands.started].count(PYTEST) == 3, (
+        "the base, the first step's tree, which also is the second's with the original tests, and the second's"
+    )

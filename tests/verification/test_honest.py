@@ -22,7 +22,7 @@ def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None
     verdict = verdict_of(outcome)
     if name in ASKED:
         assert verdict.ruling == "needs_approval", explained(outcome)
-        assert outcome.exit_status == 5
+        assert outcome.exit_status == 8
         return
     assert verdict.ruling == "passed", explained(outcome)
     assert outcome.completed
@@ -40,7 +40,7 @@ import pathlib
 
 
 def test_flaky():
-    seen = pathlib.Path({place!r}, "base" if "baseline" in pathlib.Path.cwd().name else "now")
+    seen = pathlib.Path({place!r}, "now" if "a + b" in pathlib.Path("calc.py").read_text() else "base")
     first = not seen.exists()
     seen.touch()
     assert not first

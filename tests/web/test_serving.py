@@ -25,8 +25,8 @@ def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
     with serve(tmp_path) as first:
         kept = tmp_path / ".bough" / "serve.json"
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-        assert json.loads(kept.read_text()) == {"port": first.port, "token": first.token}
-    with serve(tmp_path, "--new-token") as again:
+        assert json.loads(kept.read_text()) == {"port": first.port}
+    with serve(tmp_path) as again:
         assert (again.port, again.token == first.token) == (first.port, False)
         assert httpx2.get(f"{again.url}/?token={first.token}").status_code == 401
 

@@ -7,7 +7,7 @@ export interface Run {
   models: Record<string, string>; started_at: number; last_at: number; now: number; seconds: number; limits: Limits; spend: Spend;
   applied: boolean; seq: number; tasks: number; leaves: number; done: number; given_up: number; progress: number; report: string; changed: boolean;
   doing: { task: string; title: string; doing: string; at: number; others: number } | null;
-  next: { command: string; why: string }[]; waiting: Waiting[]; answered: Answered[];
+  next: { command: string; why: string }[]; waiting: Waiting[]; answered: Answered[]; missing: string;
 }
 export interface Step { name: string; title: string; says: string; needs: string[]; files: string[]; check: string; steps: Step[] }
 export interface Waiting {
@@ -92,18 +92,21 @@ async function read<T>(answer: Response): Promise<T> {
 }
 
 // Changes, as they happen. Only visible pages keep a connection: browsers allow six per server.
-export function follow(project: string, run: string, since: () => number, heard: (change: Change) => void, up: (on: boolean) => void, removed: () => void): () => void {
+export function follow(project: string, run: string, since: () => number, heard: (change: Change) => void, connected: (problem: Problem | null) => void, removed: () => void): () => void {
   if (exported) return () => undefined;
   let source: EventSource | null = null;
   let timer = 0;
   const open = () => {
     source = new EventSource(at(project, run, `/live?since=${since()}`));
-    source.onopen = () => up(true);
+    source.onopen = () => connected(null);
     source.onmessage = (message) => heard(JSON.parse(message.data));
     source.addEventListener("removed", () => { close(); removed(); });
     source.onerror = () => {
-      up(false);
-      if (source?.readyState === EventSource.CLOSED) { close(); timer = window.setTimeout(look, 1000); }
+      if (source?.readyState !== EventSource.CLOSED) { connected(new Problem("The connection is lost.")); return; }
+      // The server refused it, and says why to those who ask: it may have a new token.
+      close();
+      timer = window.setTimeout(look, 1000);
+      get(at(project, run)).catch((problem) => { if (source?.readyState !== EventSource.OPEN) connected(problem); });
     };
   };
   const close = () => { window.clearTimeout(timer); source?.close(); source = null; };

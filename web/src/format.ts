@@ -45,6 +45,6 @@ export function tone(word: string): string {
   if (["completed", "passed", "proven"].includes(word)) return "good";
   if (["failed", "test_failed", "blocked", "cancelled", "refuted", "tampered"].includes(word)) return "bad";
   if (["running", "in_progress", "testing"].includes(word)) return "busy";
-  if (["needs_approval", "stopped", "budget", "unavailable", "interrupted", "not_verified", "environment", "paused", "needs_answer", "waiting", "not shown"].includes(word)) return "warn";
+  if (["needs_approval", "stopped", "budget", "unavailable", "interrupted", "not_proven", "environment", "paused", "needs_answer", "waiting", "not shown"].includes(word)) return "warn";
   return "calm";
 }

@@ -1,11 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
-import { Problem, Run, seeClock } from "./api";
+import { post, Problem, Run, seeClock } from "./api";
 import { AnsweredList, Needs } from "./ask";
 import { age, duration, money, tone } from "./format";
 import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
 import { showState } from "./signal";
 
-interface Project { project: string; root: string; total: number; runs: Run[]; error?: string }
+interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string> }
 interface Answer { projects: Project[]; beside: number | null }
 
 // What needs me, what is happening, what came of it: in that order.
@@ -43,6 +43,7 @@ export function Home() {
       {error ? <Lost error={error} /> : null}
       {data.projects.map((project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />)}
       {all.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
+      {data.projects.map((project) => project.runs.length > 0 && <Wishes key={project.project} project={project} named={many} done={refresh} />)}
       {waiting.length > 0 && (
         <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count warn">{waiting.reduce((sum, run) => sum + run.waiting.length, 0)}</span></h2>
           {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
@@ -74,7 +75,29 @@ export function Home() {
 
 export function Lost({ error }: { error: unknown }) {
   if (error instanceof Problem && error.status) return <Trouble error={error} />;
-  return <p class="lost" role="alert"><Icon name="alert" /> Connection lost: what you see is from before. The page reconnects on its own; if it does not, start <code>bough serve</code> again.</p>;
+  return <p class="lost" role="alert"><Icon name="alert" /> Connection lost: what you see is from before. The page reconnects on its own. If the server has ended, start <code>bough serve</code> and open the address that it prints.</p>;
+}
+
+// What the repository's settings ask for: nothing of it applies before the person allows it.
+function Wishes({ project, named, done }: { project: Project; named: boolean; done: () => void }) {
+  const [said, setSaid] = useState("");
+  const wishes = Object.entries(project.wishes ?? {});
+  if (!wishes.length) return said ? <p class="said" role="status">{said}</p> : null;
+  const answer = (allow: boolean) =>
+    post(project.project, project.runs[0].run, "trust", { wishes: project.wishes, allow })
+      .then(setSaid, (error: Error) => setSaid(error.message))
+      .then(done);
+  return (
+    <section class="panel" aria-label={`Settings of ${project.root}`}>
+      <p>The settings of {named ? <code>{project.root}</code> : "this repository"} ask for more than the defaults. They are ignored until you allow them.</p>
+      <ul>{wishes.map(([name, value]) => <li key={name}><code>{name} = {value}</code></li>)}</ul>
+      <div class="actions">
+        <button type="button" onClick={() => answer(true)}>Allow</button>
+        <button type="button" onClick={() => answer(false)}>Do not allow</button>
+      </div>
+      {said && <p role="status">{said}</p>}
+    </section>
+  );
 }
 
 function Begin({ projects }: { projects: Project[] }) {
@@ -90,6 +113,7 @@ function Begin({ projects }: { projects: Project[] }) {
 
 export function Doing({ run }: { run: Run }) {
   const { doing } = run;
+  if (run.missing) return <>{run.missing}</>;
   if (!doing) return <>between two steps</>;
   const others = doing.others > 0 ? ` and ${doing.others} more at work` : "";
   return <>{doing.title ? `${doing.title}: ` : ""}{doing.doing} <span class="dim">for <Since at={doing.at} />{others}</span></>;

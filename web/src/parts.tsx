@@ -97,7 +97,7 @@ export function useAnswer<T>(address: string | null, again: unknown = 0): { data
   return state.address === address ? state : { data: null, error: null };
 }
 
-export interface Tree { run: Run; order: string[]; lines: Map<string, Line>; seq: number; up: boolean; complete: boolean; removed: boolean }
+export interface Tree { run: Run; order: string[]; lines: Map<string, Line>; seq: number; lost: Problem | null; complete: boolean; removed: boolean }
 
 // A run's current state: loaded in parts, then updated with every change.
 export function useRun(project: string, name: string): { tree: Tree | null; error: unknown; refresh: () => void } {
@@ -115,7 +115,7 @@ export function useRun(project: string, name: string): { tree: Tree | null; erro
       const lines = new Map(first.tasks.map((line) => [line.path, line]));
       seq.current = first.seq;
       seeClock(run.now);
-      let made: Tree = { run, order: first.order ?? [], lines, seq: first.seq, up: true, complete: first.next === null, removed: false };
+      let made: Tree = { run, order: first.order ?? [], lines, seq: first.seq, lost: null, complete: first.next === null, removed: false };
       if (!current) return;
       setTree(made);
       for (let from = first.next; from !== null && current; ) {
@@ -134,9 +134,9 @@ export function useRun(project: string, name: string): { tree: Tree | null; erro
           if (!was) return was;
           const next = new Map(was.lines);
           for (const line of change.tasks) next.set(line.path, line);
-          return { ...was, run: change.run, lines: next, order: change.order ?? was.order, seq: change.seq, up: true };
+          return { ...was, run: change.run, lines: next, order: change.order ?? was.order, seq: change.seq, lost: null };
         });
-      }, (up) => setTree((was) => (was && was.up !== up ? { ...was, up } : was)),
+      }, (lost) => setTree((was) => (was && was.lost?.message !== lost?.message ? { ...was, lost } : was)),
         () => setTree((was) => (was ? { ...was, removed: true } : was)));
     };
     load().catch((problem) => current && setError(problem instanceof Problem ? problem : new Problem(String(problem))));

@@ -71,7 +71,7 @@ export function Head({ project, tree, refresh, whole = false }: { project: strin
     <header class={`head ${whole ? "whole" : ""}`}>
       <div class="facts-of">
         <p class="crumbs">{!exported && <><a href="#/">Runs</a> / </>}<a href={link("run", project, run.run)}>{run.run}</a>{run.applied && <Badge word="completed" text="applied" />}{exported && <Badge word="calm" text="exported" />}</p>
-        {!tree.up && <Lost error="" />}
+        {tree.lost && <Lost error={tree.lost} />}
         {whole ? <h1>{run.title || run.run}</h1> : <p class="goal-line"><a href={link("run", project, run.run)}>{run.title || run.run}</a></p>}
         {whole && long && <>{open && <pre class="goal">{run.goal}</pre>}<button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide the whole goal" : "Show the whole goal"}</button></>}
         <p class={`standing ${colour}`}><span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span> <strong class="status">{run.words}</strong> <span class="what">{run.holder !== null && run.waiting.length === 0 ? <Doing run={run} /> : run.waiting.length ? "Answer below, in a terminal or in your editor: the first answer counts." : run.summary}</span></p>

@@ -5,7 +5,7 @@ import { clock } from "./format";
 import { Icon, link } from "./parts";
 
 type Refresh = () => void;
-export const OVER = ["completed", "not_verified", "failed"];
+export const OVER = ["completed", "not_proven", "failed"];
 
 export function Steer({ project, run, refresh }: { project: string; run: Run; refresh: Refresh }) {
   const { act, busy, note } = useAction(project, run, refresh);

@@ -1,5 +1,6 @@
 """What a person has allowed the settings of a repository to ask for, by folder. Kept with the person's own state and
-not in the repository, which could otherwise allow it for them."""
+not in the repository, which could otherwise allow it for them. (Earlier versions kept `consents.json`: fewer settings
+waited for an answer then, so those are asked about once more.)"""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.core.errors import BoughError
+from bough.trust.files import Place
 
 MOST = 1 << 20
 """Bytes of the file that are read."""
@@ -25,10 +28,8 @@ class Answers(Struct, omit_defaults=True):
 
 class Consents:
     def __init__(self, env: Mapping[str, str]) -> None:
-        home, state = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_STATE_HOME") or "")
-        # A path that is not absolute would be in the repository.
-        base = state if state.is_absolute() else home / ".local" / "state"
-        self.path = base / "bough" / "consents.json"
+        self._env = env
+        self.path = find_state_folder(env) / "trusted.json"
 
     def of(self, folder: Path) -> Answers:
         return self._read().get(_folder_key(folder), Answers())
@@ -39,11 +40,9 @@ class Consents:
         for name, value in wishes.items():
             (answers.refused if allowed else answers.allowed).pop(name, None)
             (answers.allowed if allowed else answers.refused)[name] = value
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
-            beside.replace(self.path)
+            make_state_folder(self._env)
+            Place(self.path.parent, self.path.name).write(msgspec.json.format(msgspec.json.encode(known)), 0o600)
         except OSError as error:
             raise BoughError(f"Your permissions cannot be saved in {self.path}: {error.strerror}.") from error
 

@@ -1,17 +1,18 @@
 """A run as OpenTelemetry spans, by the GenAI semantic conventions: a projection of the events as they are recorded.
 
 Off unless an OTLP endpoint is set (`OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`). All
-processes of a run, including those that resume it, add to one trace. Prompts and answers stay out of it unless
-`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
+processes of a run, including those that resume it, add to one trace. The goal, prompts, answers and what tools are
+told and say stay out of it unless `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Span, TracerProvider
@@ -21,7 +22,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from bough import __version__
 from bough.core import events as e
-from bough.core.messages import Usage
+from bough.core.messages import Call, Usage
 from bough.core.settings.agent_settings import title_of
 from bough.core.tree.task_state import SETTLED, State
 
@@ -30,6 +31,18 @@ PATIENCE = 5_000
 """Milliseconds that the end of a run waits for the collector, at most."""
 RUN = ""
 """The run's own span, where tasks have their path."""
+PROVIDERS = {
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "google": "gcp.gemini",
+    "mistral": "mistral_ai",
+    "openai-responses": "openai",
+    "vertex": "gcp.vertex_ai",
+    "xai": "x_ai",
+}
+"""What the conventions call a provider that bough calls otherwise."""
+FINISHED = {"end": "stop", "calls": "tool_call", "length": "length", "refusal": "content_filter"}
+"""Why a model stopped, in the conventions' words."""
 
 
 class _OneTrace(RandomIdGenerator):
@@ -56,7 +69,12 @@ class Spans:
         self._tracer = self._provider.get_tracer("bough", __version__)
         self._open: dict[tuple[str, str], Span] = {}
         """Spans by task and subject: the task itself, `attempt`, `check`, or a call."""
-        self._calls: dict[tuple[str, str], str] = {}
+        self._calls: dict[tuple[str, str], Call] = {}
+        self._said: dict[str, list[bytes]] = {}
+        """By task, the messages of its conversation, encoded once each; kept only where content is wanted."""
+        self._instructions: dict[str, str] = {}
+        self._models: Mapping[str, str] = {}
+        self._tiers: dict[str, str] = {}
         self._tasks: dict[str, SpanContext] = {}
 
     def close(self) -> None:
@@ -69,9 +87,11 @@ class Spans:
         task, at = record.task, record.at
         match record.event:
             case e.RunStarted() | e.RunResumed() as event:
-                self._ids.run = record.run
-                resumed = isinstance(event, e.RunResumed)
-                self._start(RUN, "run", f"run {record.run}", at, {"bough.run": record.run, "bough.resumed": resumed})
+                self._ids.run, self._models = record.run, event.models
+                named = {"bough.run": record.run, "bough.resumed": isinstance(event, e.RunResumed)}
+                if self._content and isinstance(event, e.RunStarted):
+                    named["bough.goal"] = event.plan.goal.instructions
+                self._start(RUN, "run", f"run {record.run}", at, named)
             case e.RunFinished(end=end):
                 self._end(RUN, "run", at, {"bough.end": end}, "" if end == "completed" else end)
             case e.RunHalted(reason=reason):
@@ -84,23 +104,36 @@ class Spans:
             case e.TaskHalted(reason=reason):
                 self._end(task, "attempt", at)
                 self._end(task, "task", at, {"bough.state": reason})
-            case e.AttemptStarted(role=role, tier=tier, agent=agent):
+            case e.AttemptStarted(role=role, tier=tier, agent=agent) as event:
                 self._end(task, "attempt", at)
+                self._tiers[task], self._instructions[task], self._said[task] = tier, event.system, []
+                self._hear(task, "user", {"type": "text", "content": event.brief})
                 named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": role, "bough.tier": tier}
                 named |= {"bough.agent": title_of(agent)} if agent else {}
                 self._start(task, "attempt", f"invoke_agent {role}", at, named, under="task")
             case e.ModelAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds) as event:
-                stop = {"gen_ai.response.finish_reasons": (event.stop,)}
-                self._add_model_span(task, at, seconds, model, usage, cost, text, stop)
-                self._calls |= {(task, call.id): call.name for call in event.calls}
+                calls = [
+                    {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+                    for call in event.calls
+                ]
+                told = self._show_conversation(task)
+                parts = [*([{"type": "text", "content": text}] if text else []), *calls]
+                self._add_model_span(task, at, seconds, model, usage, cost, parts, FINISHED[event.stop], told)
+                self._hear(task, "assistant", *parts)
+                self._calls |= {(task, call.id): call for call in event.calls}
             case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):
-                self._add_model_span(task, at, seconds, model, usage, cost, text, {"bough.helper": helper})
+                parts = [{"type": "text", "content": text}]
+                self._add_model_span(task, at, seconds, model, usage, cost, parts, "stop", {"bough.helper": helper})
             case e.ToolStarted(call=call):
-                name = self._calls.pop((task, call), "tool")
-                of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call}
-                self._start(task, call, f"execute_tool {name}", at, of_it, under="attempt")
-            case e.ToolFinished(call=call, ok=ok):
-                self._end(task, call, at, {}, "" if ok else "tool_error")
+                asked = self._calls.pop((task, call), Call(call, "tool", ""))
+                of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": asked.name}
+                of_it |= {"gen_ai.tool.call.id": call, "gen_ai.tool.type": "function"}
+                of_it |= {"gen_ai.tool.call.arguments": asked.arguments} if self._content else {}
+                self._start(task, call, f"execute_tool {asked.name}", at, of_it, under="attempt")
+            case e.ToolFinished(call=call, ok=ok, output=output):
+                result = {"gen_ai.tool.call.result": output} if self._content else {}
+                self._end(task, call, at, result, "" if ok else "tool_error")
+                self._hear(task, "tool", {"type": "tool_call_response", "id": call, "response": output})
             case e.CheckStarted(command=command):
                 self._start(task, "check", "check", at, {"bough.check.command": command}, under="task")
             case e.CheckFinished(verdict=verdict):
@@ -109,6 +142,31 @@ class Spans:
                 self._end(task, "check", at, counts | ruling, "" if verdict.ruling == "passed" else verdict.ruling)
             case e.ChildMerged(child=child, conflicts=conflicts):
                 self._add_merge_event(task, child, at, len(conflicts))
+            case e.MessageAdded() | e.MessageReceived() | e.Compacted() as event:
+                self._follow_conversation(task, event)
+
+    def _follow_conversation(self, task: str, event: e.MessageAdded | e.MessageReceived | e.Compacted) -> None:
+        if not isinstance(event, e.Compacted):
+            self._hear(task, "user", {"type": "text", "content": event.text})
+        elif self._said.get(task):
+            brief, *others = self._said[task]
+            self._said[task] = [brief]
+            self._hear(task, "user", {"type": "text", "content": event.summary})
+            self._said[task] += others[event.at - 1 :]
+
+    def _hear(self, task: str, role: str, *parts: dict[str, str]) -> None:
+        if self._content and task in self._said:
+            self._said[task].append(msgspec.json.encode({"role": role, "parts": parts}))
+
+    def _show_conversation(self, task: str) -> dict[str, str]:
+        """What a model of the task is told, as attributes of its call."""
+        if not self._content or task not in self._said:
+            return {}
+        instructions = [{"type": "text", "content": self._instructions[task]}]
+        return {
+            "gen_ai.system_instructions": msgspec.json.encode(instructions).decode(),
+            "gen_ai.input.messages": f"[{b','.join(self._said[task]).decode()}]",
+        }
 
     def _start(
         self, task: str, what: str, name: str, at: float, attributes: Mapping[str, Any], under: str = ""
@@ -152,14 +210,21 @@ class Spans:
         model: str,
         usage: Usage,
         cost: float | None,
-        text: str,
+        parts: Sequence[Mapping[str, str]],
+        finished: str,
         more: Mapping[str, Any],
     ) -> None:
         parent = self._open.get((task, "attempt")) or self._open.get((task, "task")) or self._open.get((RUN, "run"))
+        tier = self._tiers.get(task, "main") if "bough.helper" not in more else "fast"
+        asked = self._models.get(tier) or self._models.get("main") or f"bough:{model}"
+        provider, _, name = asked.partition(":")
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.request.model": model,
-            "gen_ai.response.model": model,
+            "gen_ai.provider.name": PROVIDERS.get(provider, provider),
+            "gen_ai.conversation.id": self._ids.run,
+            "gen_ai.request.model": name,
+            "gen_ai.response.model": model or name,
+            "gen_ai.response.finish_reasons": (finished,),
             "gen_ai.usage.input_tokens": usage.input,  # Those from the cache, and those that went there, are in it.
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
             "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
@@ -169,10 +234,11 @@ class Spans:
         if cost is not None:
             attributes["bough.cost.usd"] = cost
         if self._content:
-            attributes["gen_ai.output.messages"] = text
+            said = [{"role": "assistant", "parts": parts, "finish_reason": finished}]
+            attributes["gen_ai.output.messages"] = msgspec.json.encode(said).decode()
         context = set_span_in_context(parent) if parent is not None else None
         began = _to_nanoseconds(at - seconds)
-        span = self._tracer.start_span(f"chat {model}", context, SpanKind.CLIENT, attributes, start_time=began)
+        span = self._tracer.start_span(f"chat {name}", context, SpanKind.CLIENT, attributes, start_time=began)
         span.end(_to_nanoseconds(at))
 
     def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from bough.core.errors import UsageError
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import MODEL, AgentSettings
 from bough.installed import lacking
+from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
 
 if TYPE_CHECKING:
     from bough.adapters.agents.acp import AcpAgent
@@ -48,6 +48,7 @@ class Agents:
         self._passed, self._network = tuple(passed), network
         self._mode, self._confines = mode, confines
         self._readable, self._writable, self._hidden = readable, writable, hidden
+        self._project = hidden[0] if hidden else None
         self._patterns, self._permit = patterns, permit
         self._made: dict[str, AcpAgent] = {}
 
@@ -60,8 +61,14 @@ class Agents:
         """Report what is missing before anything starts."""
         for name in names:
             how = choose_agent(name, self._configured, self._network, self._passed)
-            if shutil.which(how.argv[0], path=self._env.get("PATH")) is None:
-                raise UsageError(f"The agent {name} needs `{how.argv[0]}`, which is not on your PATH. {how.advice}")
+            try:
+                program = resolve_command(how.argv, self._project, self._env)[0]
+            except NoProgram as error:
+                raise UsageError(
+                    f"The agent {name} needs `{how.argv[0]}`, which {error.strerror}. {how.advice}"
+                ) from None
+            if find_program(program, self._project) is None:
+                raise UsageError(f"The agent {name} needs `{program}`, which cannot be run. {how.advice}")
             if missing := [key for key in how.env if not key.endswith("*") and key not in self._env]:
                 raise UsageError(f"The agent {name} expects {missing[0]}, which is not set in your environment.")
             self.of(name)
@@ -94,8 +101,10 @@ class Agents:
             raise UsageError(f"The agent {name}: {str(error).replace('--network', '--agent-network')}") from None
         return AcpAgent(
             name,
-            how.argv,
+            resolve_command(how.argv, self._project, self._env),
             sandbox,
+            # Of the checkout's variables, those that would have it load the checkout's programs and modules.
+            env={"PATH": env["PATH"], "PYTHONPATH": ""},
             home=[Path(path).expanduser() for path in how.home] if self._confines else [],
             patterns=self._patterns,
             permit=self._permit,
@@ -108,7 +117,8 @@ class Agents:
         program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
         named = {name: value for name, value in self._env.items() if _is_named(name, how.env)}
         env = {**make_env(self._env, list_secrets(self._env), self._extra), **named}
-        if (place := shutil.which(how.argv[0], path=self._env.get("PATH"))) and "/" in how.argv[0]:
+        env["PATH"] = list_program_folders(self._project, self._env)
+        if "/" in how.argv[0] and (place := find_program(how.argv[0], self._project)):
             env["PATH"] = f"{Path(place).parent}:{env['PATH']}"
         return env
 

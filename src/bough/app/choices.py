@@ -179,6 +179,10 @@ class RunObserver(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
+    doing: Callable[[str, str], None] = lambda task, what: None
+    """What goes on for a task where no event says it; empty: no longer."""
+    waiting: Callable[[str], None] = lambda text: None
+    """What the whole run waits for; empty: for nothing any longer."""
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from bough import config as settings
 from bough.adapters.agents.registry import KNOWN, choose_agent
-from bough.adapters.models.providers import PROVIDERS, probe_model
+from bough.adapters.models.prices import find_window
+from bough.adapters.models.providers import PROVIDERS, has_price, parse_model_name, probe_model
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import parse_network
@@ -128,7 +129,8 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
 
 
 async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
-    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    known = dict.fromkeys(name for provider in PROVIDERS.values() for name in provider.keys)
+    variables = [name for name in known if env.get(name, "").strip()]
     says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
     findings = [Diagnosis("keys", bool(variables), says, needed=False)]
     try:
@@ -167,9 +169,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     try:
         name = choices.models(config.models)["main"]
         setting = choices.protocol or config.models.protocol
-        known = await gather_knowledge(
-            [name], home=root / ".bough", base_url=base_url, client=client, env=env, setting=setting
-        )
+        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting=setting)
     finally:
         await client.close()
     spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
@@ -179,13 +179,32 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     )
     if spoken.may_change:  # The trial shows which one it gets.
         tried = replace(tried, protocol="auto")
-    trial = await try_model(tried, root / ".bough")
+    trial = await try_model(tried)
     done = len(trial.solved)
     left = f"; failed: {', '.join(trial.failed)}" if trial.failed else ""
     says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
-    shown = f"{window:,} tokens" if window else "its context window is unknown: set [models] window"
+    short = name.partition("@")[0]
+    window = window or find_window(*parse_model_name(name, base_url, env))
+    assumed = config.limits.compaction.unknown_window
+    shown = f"{window:,} tokens" if window else f"unknown: conversations are kept below {assumed:,} tokens"
+    priced = short in config.prices or has_price(name, base_url, env)
+    price = "known" if priced else f'unknown: add [prices] "{short}", or limit runs with --max-tokens'
     return [
-        Diagnosis("protocol", True, f"{trial.protocol}: {trial.why or spoken.why}"),
+        Diagnosis("protocol", done > 0, f"{trial.protocol} ({trial.why or spoken.why}); {says}", needed=False),
         Diagnosis("window", bool(window), shown, needed=False),
-        Diagnosis("trial", done > 0, says, needed=False),
+        Diagnosis("price", priced, price, needed=False),
     ]
+
+
+async def forget_model(folder: Path | str, choices: Choices) -> bool:
+    """Forget what was learned about the model. Whether there was anything."""
+    env, root = dict(os.environ), find_root(require_folder(folder))
+    config = settings.load_config(root, env, make_consent(root, env))
+    client = Client()
+    try:
+        name = choices.models(config.models)["main"]
+        base_url = choices.base_url or config.models.base_url
+        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting="auto")
+    finally:
+        await client.close()
+    return known.protocols.forget(name.partition("@")[0])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough import config as settings
 from bough.app.journal import Journal
+from bough.core.acceptance.requirements import list_active
 from bough.core.conversation import context
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 ENDS = {
     "completed": "which was completed",
-    "not_verified": "which finished without being verified",
+    "not_proven": "which finished without being proven",
     "failed": "which was given up",
 }
 
@@ -68,4 +70,9 @@ def _build_inherited(run: Run, task: Task) -> Inherited:
         results=(*task.inherited.results, f"{run.name}: {said}{files}"),
         dead_ends=context.list_lessons(task),
         decisions=context.list_decisions(task),
+        requirements=tuple(
+            replace(one, kind="unchanged", start=0, end=0, step="", source=one.source or f"the goal of {run.name}")
+            for one in list_active(task.asked)
+            if one.kind != "background"
+        ),
     )

@@ -12,12 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.workspaces.home import find_root
-from bough.adapters.workspaces.trust import check_home
 from bough.app.journal_location import find_address, open_store
-from bough.core.acceptance.probes import is_test_path
 from bough.core.errors import NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, RUN
+from bough.core.verdict.language import is_test_path
 from bough.ports import Store
+from bough.trust.home import check_home
 from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ class Journal(Struct, frozen=True):
             run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
         return run
 
+    async def waiting(self, name: str) -> str:
+        """What a run on many machines waits for, in a sentence; empty: for nothing that is missing."""
+        ask = getattr(getattr(self.store, "inner", self.store), "waiting", None)
+        return str(await ask(name)) if ask is not None else ""
+
     async def outcome(self, name: str) -> Outcome:
         return make_outcome(await self.view(name))
 
@@ -115,7 +120,7 @@ class Journal(Struct, frozen=True):
         except (NotFound, msgspec.DecodeError):
             return ()
         files = [file for file in proof.files if is_test_path(file)]
-        stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
+        stems = tuple(stem for file in files for stem in (file, file.rpartition(".")[0].replace("/", ".")))
         passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
         old = {*proof.verdict.mended}
         return tuple(id for id in passed if id not in old and id.startswith(stems))

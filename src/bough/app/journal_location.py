@@ -11,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import UsageError
+from bough.trust.files import Place
 
 if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
@@ -58,15 +60,12 @@ def remember_store(root: Path) -> None:
     lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
     file = _get_file_path()
     with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text("".join(lines), "utf-8")
-        new.replace(file)
+        make_state_folder()
+        Place(file.parent, file.name).write("".join(lines).encode())
 
 
 def _get_file_path() -> Path:
-    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
-    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "stores"
+    return find_state_folder() / "stores"
 
 
 def _read_remembered() -> dict[str, str]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.state_folder import find_state_folder, make_state_folder
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address
+from bough.trust.files import Place
 
 MOST = 200
 
 
 def _get_list_path() -> Path:
-    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
-    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "projects"
+    return find_state_folder() / "projects"
 
 
 def list_known_projects() -> list[Path]:
@@ -38,10 +38,19 @@ def remember_project(root: Path) -> None:
         return
     file = _get_list_path()
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        new = file.with_suffix(f".{os.getpid()}")
-        new.write_text("".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST]), "utf-8")
-        new.replace(file)
+        make_state_folder()
+        lines = "".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST])
+        Place(file.parent, file.name).write(lines.encode())
+
+
+def write_private_page(name: str, page: str) -> Path | None:
+    """In the state folder, because a project without runs stays as it is. None: it cannot be written."""
+    try:
+        file = Place(make_state_folder(), name)
+        file.write(page.encode(), 0o600)
+    except OSError:
+        return None
+    return file.shown
 
 
 def find_project_root(folder: Path) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
@@ -13,15 +12,17 @@ from msgspec import Struct
 from bough.adapters.models.absent import NOBODY
 from bough.adapters.models.capabilities import Capabilities, read_capabilities
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.protocols import KnownProtocols, Setting
+from bough.adapters.models.protocols import NONE, KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, parse_model_name
+from bough.adapters.state_folder import find_state_folder
+from bough.core.messages import Spoken
 from bough.core.settings.agent_settings import MODEL
 
 if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
 
 MEMORY = "models.json"
-"""Next to the journal: what runs learned about models."""
+"""In the person's state folder: what runs learned about models."""
 
 
 class Knowledge(Struct, frozen=True):
@@ -49,16 +50,17 @@ class Knowledge(Struct, frozen=True):
 async def gather_knowledge(
     names: Iterable[str],
     *,
-    home: Path,
     base_url: str | None,
     endpoints: Mapping[str, str] = MappingProxyType({}),
     client: Client,
     env: Mapping[str, str],
     setting: Setting,
     given: Iterable[str] = (),
+    began: Mapping[str, Spoken] = NONE,
 ) -> Knowledge:
     """Queries servers that a person runs; the large providers are known already. `given`: the caller's own models,
-    which use the protocol that the caller names, else tools. `endpoints`: where each model is called, by name."""
+    which use the protocol that the caller names, else tools. `endpoints`: where each model is called, by name; `began`:
+    what the run that is resumed used at its start."""
     said: dict[str, Capabilities] = {}
     settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}
@@ -79,8 +81,9 @@ async def gather_knowledge(
     asked = (read_capabilities(client, at, _is_ollama(at)) for at in places.values())
     for (name, at), found in zip(places.items(), await asyncio.gather(*asked), strict=True):
         said[name] = said[at.name] = found
-    elsewhere = frozenset(at.name for at in places.values())
-    return Knowledge(KnownProtocols(home / MEMORY, settings, said, elsewhere), said)
+    addresses = {key: at.base_url for name, at in places.items() for key in (name, at.name)}
+    memory = find_state_folder(env) / MEMORY
+    return Knowledge(KnownProtocols(memory, settings, said, addresses, began), said)
 
 
 def _get_provider(at: Endpoint) -> str:

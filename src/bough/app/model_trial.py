@@ -8,9 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bough.adapters.models.protocols import KnownProtocols
 from bough.app.choices import Choices, RunObserver
-from bough.app.model_knowledge import MEMORY
 from bough.app.session import open_session
 from bough.core import events as e
 from bough.core.planning.plan import build_goal_step
@@ -63,8 +61,8 @@ class Trial(Struct, frozen=True):
     tokens: int = 0
 
 
-async def try_model(choices: Choices, memory: Path) -> Trial:
-    """`memory`: the project's own folder, which keeps what is learned about the model."""
+async def try_model(choices: Choices) -> Trial:
+    """What comes of it is remembered, as with any run."""
     solved: list[str] = []
     protocol, why, rounds, tokens = "tools", "", 0, 0
     with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
@@ -76,23 +74,11 @@ async def try_model(choices: Choices, memory: Path) -> Trial:
             async with open_session(folder, create=True) as opened:
                 goal = build_goal_step(tiny.goal, check="python3 -m unittest -q test_calc")
                 outcome = await opened.start(goal, choices, RunObserver())
-                records = await opened.store.read(outcome.run, kinds=("AttemptStarted", "Escalated"))
-            begun = [record.event.protocol for record in records if isinstance(record.event, e.AttemptStarted)]
-            protocol = begun[-1] if begun else protocol
-            why = next((said for record in records if (said := _explain_change(record.event))), why)
+                records = await opened.store.read(outcome.run, kinds=("AttemptStarted",))
+            begun = [record.event for record in records if isinstance(record.event, e.AttemptStarted)]
+            protocol, why = (begun[-1].protocol, begun[-1].why) if begun else (protocol, why)
             rounds, tokens = rounds + outcome.spend.rounds, tokens + outcome.spend.tokens
             if outcome.completed:
                 solved.append(tiny.name)
-        _keep_lessons(folder / ".bough" / MEMORY, memory / MEMORY)
     failed = tuple(tiny.name for tiny in TASKS if tiny.name not in solved)
     return Trial(tuple(solved), failed, protocol, why, rounds, tokens)
-
-
-def _explain_change(event: e.AnyEvent) -> str:
-    changed = isinstance(event, e.Escalated) and event.decision.rung == "other_protocol"
-    return event.decision.reason if isinstance(event, e.Escalated) and changed else ""
-
-
-def _keep_lessons(learned: Path, memory: Path) -> None:
-    for model, lesson in KnownProtocols(learned, {}, {}).learned.items():
-        KnownProtocols(memory, {}, {}).learn(model, lesson.protocol, lesson.why)

@@ -4,8 +4,8 @@ predicted it better, and a comparison of both on held-out runs."""
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from bough.core import events as e
 from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
 from bough.core.conversation import context
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Passing, UsageError
+from bough.core.errors import NewerRun, Passing, UsageError
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
@@ -36,6 +36,7 @@ from bough.engine.complexity_gate import describe, measure
 from bough.engine.consult import helper_prompt, render_answer
 from bough.engine.plan_means import describe_means
 from bough.ports import Ports
+from bough.trust.files import Place
 
 T = TypeVar("T")
 
@@ -230,9 +231,10 @@ async def lessons_of(session: Session) -> list[Lesson]:
     """Completed runs that started from a goal alone, in order of name."""
     found = []
     for name in sorted(await session.store.runs()):
-        lesson = await _lesson(session, name)
-        if lesson is not None:
-            found.append(lesson)
+        with suppress(NewerRun):
+            lesson = await _lesson(session, name)
+            if lesson is not None:
+                found.append(lesson)
     return found
 
 
@@ -263,7 +265,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
             room,
             estimate=estimate,
             requirements=task.asked,
-            means=describe_means(goal.instructions, run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            means=describe_means(guess.programs if guess else (), run.jobs, LEAF_ROUNDS if run.grows else rounds),
             **known,
         ),
         requirements=task.asked,
@@ -290,9 +292,7 @@ def _keep(file: Path, found: Sequence[Comparison]) -> None:
         if each.better:
             plain, optimised = each.means
             kept[each.helper] = Learned(each.guidance, plain, optimised, len(each.compared_on), each.model)
-    beside = file.with_suffix(f".{os.getpid()}")
-    beside.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
-    beside.replace(file)
+    Place(file.parent, file.name).write(msgspec.json.format(msgspec.json.encode(kept), indent=1))
 
 
 def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:

@@ -41,6 +41,17 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by:
     return await journal.store.holder(name, RUN)
 
 
+async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
+    """Undo the replacement of a requirement by a message. Returns the process that runs the run, or None."""
+    rows = {row.requirement.number: row.requirement for row in (await journal.evidence(name)).rows}
+    if number not in rows or not rows[number].superseded:
+        raise UsageError(f"No message has replaced requirement {number} of {name}: see `bough report {name}`.")
+    if (await journal.run(name)).end is not None:
+        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
+    await journal.store.post(name, CONTROL, e.RequirementRestored(number, find_person()))
+    return await journal.store.holder(name, RUN)
+
+
 async def answer_question(journal: Journal, name: str, text: str, by: str = "", task: str = "") -> str | None:
     """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
     answer waits for `resume`."""

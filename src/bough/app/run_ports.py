@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
 from bough.adapters.models.admission import PacedModel
 from bough.adapters.models.first_contact import FirstContact
+from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
 from bough.adapters.sandboxes.approval import Permit, require_approval
@@ -20,9 +21,6 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
-from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.remedies import Remedies
-from bough.adapters.verifiers.verifier import ProjectVerifier
 from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.app.agent_pool import Agents
@@ -36,14 +34,19 @@ from bough.app.run_messages import find_person
 from bough.app.servers import make_servers
 from bough.core import events as e
 from bough.core.errors import UsageError
+from bough.core.messages import Spoken
 from bough.core.settings.agent_settings import MODEL
-from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, nothing_runs
+from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, Verifier, Workspaces, nothing_runs
 
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
     from bough.adapters.mcp.tools import McpTools
     from bough.adapters.telemetry import Spans
+    from bough.adapters.verifiers.verifier import ProjectVerifier
     from bough.app.session import Session
+    from bough.core.acceptance.verdict import Check
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
 
 
 @asynccontextmanager
@@ -56,41 +59,38 @@ async def open_ports(
     folder: str | None = None,
     executor: DbosExecutor | None = None,
     outside: Outside | None = None,
+    began: Mapping[str, Spoken] = NONE,
 ) -> AsyncIterator[Ports]:
-    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own."""
+    """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)
     sandbox = fence_sandbox(_open_sandbox(session, env, asks := _make_permit(session, inbox, watch)), fence)
-    known = await _gather_knowledge(session, models, choices, endpoints)
+    known = await _gather_knowledge(session, models, choices, endpoints, began)
     agents = _open_agents(session, outside, asks) if outside and list_outside_agents(outside) else None
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
-        spans = _open_spans(session.env)
-        if spans is not None:
+        if (spans := _open_spans(session.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        make = partial(_make_model, session, choices, endpoints, known, agents, hidden)
-        made = {name: make(name) for name in dict.fromkeys(models.values())}
+        names = dict.fromkeys(models.values())
+        made = {name: _make_model(session, choices, endpoints, known, agents, hidden, name) for name in names}
         for model in made.values():
             closing.push_async_callback(model.close)
-        pace = partial(_pace, session, choices, endpoints, made, fence, watch)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
-        met = _describe_environment(session, env, folder)
-        verifier = ProjectVerifier(session.slots.limit(sandbox), furnished, session.home, met)
-        closing.push_async_callback(verifier.close)
+        verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
         tools: Tools = WorkbenchTools(sandbox)
         servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
-        for last in (servers, executor):
+        for last in (verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
         ports = Ports(
             store=session.store,
-            models={tier: pace(name) for tier, name in models.items()},  # type: ignore[misc]
+            models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
-            verifier=verifier,
+            verifier=cast(Verifier, verifier),
             clock=find_clock(session.store),
             worker=worker_id(),
             prompt=_choose_prompts(session),
@@ -102,6 +102,8 @@ async def open_ports(
             inbox=inbox,
             fence=fence,
             progress=watch.progress,
+            doing=watch.doing,
+            waiting=watch.waiting,
             recorded=_record_spans(watch, spans),
             approve=watch.approve,
             ask=watch.ask,
@@ -135,18 +137,22 @@ def _make_permit(session: Session, inbox: Inbox, watch: RunObserver) -> Permit |
 
 
 async def _gather_knowledge(
-    session: Session, models: Mapping[str, str], choices: Choices, endpoints: Mapping[str, str]
+    session: Session,
+    models: Mapping[str, str],
+    choices: Choices,
+    endpoints: Mapping[str, str],
+    began: Mapping[str, Spoken],
 ) -> Knowledge:
     given = choices.given()
     return await gather_knowledge(
         [name for name in models.values() if name not in given],
-        home=session.home,
         base_url=choices.base_url or session.config.models.base_url,
         endpoints=endpoints,
         client=session.client,
         env=session.env,
         setting=choices.protocol or session.config.models.protocol,
         given=given,
+        began=began,
     )
 
 
@@ -247,13 +253,42 @@ def _open_agents(session: Session, outside: Outside, asks: Permit | None) -> Age
     return agents
 
 
-def _describe_environment(session: Session, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
-    """What checks depend on here besides the files of a tree. `env`: the variables that commands see; `folder`: the
-    person's folder, when it differs from the current one."""
+class _VerifierOnDemand:
+    """Loads and makes the verifier when it is first used: tasks without a check need none."""
+
+    def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
+        self._make = make
+        self._made: ProjectVerifier | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._make()
+        return getattr(self._made, name)
+
+    async def find(self, task: Task) -> Check | None:
+        return await self.__getattr__("find")(task) if task.step.requires_testing else None
+
+    def begin(self, run: Run, task: Task) -> None:
+        if task.step.requires_testing:
+            self.__getattr__("begin")(run, task)
+
+    async def close(self) -> None:
+        if self._made is not None:
+            await self._made.close()
+
+
+def _make_verifier(
+    session: Session, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
+) -> ProjectVerifier:
+    """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
+    from bough.adapters.verifiers.check_environment import CheckEnvironment
+    from bough.adapters.verifiers.remedies import Remedies
+    from bough.adapters.verifiers.verifier import ProjectVerifier
+
     config, around = session.config, session.surroundings
     check = config.check
     chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
-    return CheckEnvironment(
+    met = CheckEnvironment(
         root=session.root,
         remedies=Remedies(session.root, around.environment, session.workspaces.ignored),
         surroundings=fingerprint_environment(session.root, env, around, chosen),
@@ -262,6 +297,7 @@ def _describe_environment(session: Session, env: Mapping[str, str], folder: str 
         before=check.before or "",
         env=check.env,
     )
+    return ProjectVerifier(session.slots.limit(sandbox), workspaces, session.home, met)
 
 
 def _choose_prompts(session: Session) -> Callable[[str], str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.ports import Sandbox
+from bough.trust.programs import start_program
 
 _SECRET = "bough-doctor-canary"
 
@@ -30,7 +31,7 @@ async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
 
 
 def _start_bystander() -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+    return start_program(["sleep", "60"], project=None, env={})
 
 
 async def _try_escapes(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from bough.core.errors import UsageError
 from bough.core.servers import ToolServer
 from bough.installed import lacking
 from bough.ports import Sandbox, Tools
+from bough.trust.programs import list_program_folders
 
 if TYPE_CHECKING:
     from bough.adapters.mcp.tools import McpTools
@@ -38,13 +38,12 @@ def make_servers(
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic", "anyio"):
             raise
         raise lacking("An MCP server", "mcp") from None
-    plain = make_env(env, hidden)
+    plain = {**make_env(env, hidden), "PATH": list_program_folders(root, env)}
 
     def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
         own = dict(plain)
-        place = shutil.which(line[0], path=own.get("PATH")) if line else None
-        if place and "/" in line[0]:  # Then the sandbox shows it, with what was installed alongside.
-            own["PATH"] = f"{Path(place).parent}:{own['PATH']}"
+        if line and line[0].startswith("/"):  # Then the sandbox shows it, with what was installed alongside.
+            own["PATH"] = f"{Path(line[0]).parent}:{own['PATH']}"
         network = parse_network(settings.network, env) if confines else Network("on")
         return make_sandbox(mode, own, hidden=[root], network=network)
 
@@ -52,5 +51,5 @@ def make_servers(
     for name, settings in configured.items():
         if bool(settings.command) == bool(settings.url):
             raise UsageError(f"The MCP server {name} needs either a command or a url: see `bough config`.")
-        served[name] = make_served(name, settings, env, sandbox)
+        served[name] = make_served(name, settings, env, sandbox, root)
     return McpTools(tools, served)

@@ -34,12 +34,13 @@ from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
-from bough.adapters.workspaces.trust import check_home
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
+from bough.app.commit_messages import render_run_message, render_step_message
 from bough.app.follow_up import load_followed
 from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
+from bough.app.known_endpoints import require_known_endpoint
 from bough.app.outside_agents import Outside, list_outside_agents
 from bough.app.run_messages import answer_once, find_person, load_waiting
 from bough.app.settings_consent import Ask, Tell, make_consent
@@ -56,12 +57,15 @@ from bough.core.journal.rewind import plan_rewind
 from bough.core.journal.run_fold import Run
 from bough.core.journal.settled_steps import list_settled_steps
 from bough.core.journal.task_fold import list_points
+from bough.core.messages import Spoken
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
 from bough.core.workflow.keys import needs_models
 from bough.ports import Claim, FileChange, Ports
+from bough.trust.files import Place
+from bough.trust.home import check_home
 from bough.views.details import Point, point_of
 from bough.views.run_view import Outcome
 
@@ -91,6 +95,8 @@ class Session(Journal, frozen=True):
     folder: str
     """Where the person stands, relative to the root."""
     config: settings.Config
+    theirs: Mapping[str, str]
+    """What applies of the repository's own settings."""
     workspaces: GitWorkspaces
     surroundings: Surroundings
     """What checkouts get from the person's set-up."""
@@ -145,6 +151,7 @@ class Session(Journal, frozen=True):
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
+        watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self, choices)
         async with (
             _run_beside(self.workspaces.take()) as taking,
@@ -158,6 +165,7 @@ class Session(Journal, frozen=True):
             self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
+                format=e.FORMAT,
                 plan=plan,
                 base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,
@@ -174,9 +182,11 @@ class Session(Journal, frozen=True):
                 agents=agents,
                 agent_env=choices.agent_env,
                 agent_network=choices.agent_network or "",
+                settings=dict(self.theirs),
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
+                protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
             )
             name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
         return await self.outcome(name)
@@ -220,11 +230,26 @@ class Session(Journal, frozen=True):
             event = e.Judged(judged.verdict)
             events: list[e.AnyEvent] = [event]
             if run.end is not None:
-                end: e.End = "completed" if judged.verdict.ruling == "passed" else "not_verified"
-                events.append(e.RunFinished(end, judged.verdict.reason))
+                passed = judged.verdict.ruling == "passed"
+                shown = run.end.end == "completed" or task.rules.acceptance.proof == "check"
+                shown = shown or (check is not None and await ports.verifier.failed_before(run, task, check))
+                unshown = f"{judged.verdict.reason}, but it passes without the work, too"
+                end: e.End = "completed" if passed and shown else "not_proven"
+                events.append(e.RunFinished(end, unshown if passed and not shown else judged.verdict.reason))
             for record in await self.store.append(claim, events, run.version):
                 watch.recorded(record)
         return event
+
+    async def accept(self, name: str, why: str = "") -> str:
+        """Take the work of a run that finished without proof as it is; returns who did."""
+        async with self._hold(name) as (claim, run):
+            if run.end is None or run.end.end != "not_proven":
+                how = "not finished" if run.end is None else run.end.end
+                raise UsageError(f"{name} is {how}: only work that is finished and not proven can be accepted.")
+            person = find_person()
+            said = f"accepted by {person or 'you'} without proof{f': {why}' if why else ''}"
+            await self.store.append(claim, [e.Accepted(person, why), e.RunFinished("completed", said)], run.version)
+        return said
 
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
         """Plan a goal. Nothing runs, and nothing is kept."""
@@ -241,7 +266,7 @@ class Session(Journal, frozen=True):
         if task.halt is not None:
             raise Unavailable(f"Planning failed: {task.halt.message}.")
         plan = task.plan
-        several = tuple(one.text for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
+        several = tuple(one.whole for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
         goal = replace(step, steps=plan.steps, parallel=bool(plan.steps), criteria=step.criteria or several)
         return PlannedGoal(Plan(goal), plan.estimate, refused, task.budget.spend, plan.requirements)
 
@@ -269,7 +294,8 @@ class Session(Journal, frozen=True):
         watch = watch.or_later(choices.ask_later or run.ask_later)
         outside = (agents, agent_env, reach, run.plan.goal)
         executor = await start_dispatch(self, choices)
-        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside) as ports:
+        began = run.protocols
+        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             accepts = True if choices.accept_failing else None
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
@@ -344,6 +370,7 @@ class Session(Journal, frozen=True):
                 and not name.startswith(MODEL)
                 and (at := find_model_address(name, base_url, self.env))
             ):
+                require_known_endpoint(name, at, choices, self.config.models, self.env)
                 found[name] = at
         return found
 
@@ -356,10 +383,11 @@ class Session(Journal, frozen=True):
         folder: str | None = None,
         executor: DbosExecutor | None = None,
         outside: Outside | None = None,
+        began: Mapping[str, Spoken] = MappingProxyType({}),
     ) -> AbstractAsyncContextManager[Ports]:
         from bough.app.run_ports import open_ports
 
-        return open_ports(self, models, choices, watch, endpoints, folder, executor, outside)
+        return open_ports(self, models, choices, watch, endpoints, folder, executor, outside, began)
 
     async def _start_under_free_name(self, start: Callable[[str], Awaitable[Run | None]]) -> str:
         """Start a run under an unused name and drive it; return the name."""
@@ -387,11 +415,19 @@ class Session(Journal, frozen=True):
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
-        self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
+        self,
+        name: str,
+        edges: bool = False,
+        commit: bool = False,
+        *,
+        steps: bool = False,
+        with_probes: bool = False,
+        hooks: bool = False,
     ) -> list[FileChange]:
         """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
         is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
-        `with_probes`: add the probes that the work has passed as tests."""
+        `with_probes`: add the probes that the work has passed as tests. `hooks`: the repository's hooks, filters and
+        signing apply to the commit."""
 
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
@@ -404,24 +440,25 @@ class Session(Journal, frozen=True):
         async with self._hold(name) as (claim, run):
             if run.applied == task.tree:
                 raise UsageError(f"{name} is already applied: `bough undo {name}` reverts it.")
-            tree = await self._add_probes(name, task) if with_probes else task.tree
+            tree = await self._build_tree(name, task, with_probes)
             if commit and steps:
                 await self._require_base(name, task)
             before = await self.workspaces.take()
             changes = await self._bring(task.base, tree, before)
-            made = await self._commit(name, task, changes, steps) if commit and changes else ""
+            made = await self._commit(name, task, changes, steps, hooks) if commit and changes else ""
             files = tuple(change.path for change in changes)
             applied = e.Applied(tree, files, before, await self.workspaces.take(), made, find_person())
             await self.store.append(claim, [applied], run.version)
         return changes
 
-    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
+    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool, hooks: bool) -> str:
         """Commit what was just applied to the person's files."""
 
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
         paths = [change.path for change in changes]
-        return await asyncio.to_thread(deliver.commit, self.root, paths, await self._render_message(name))
+        message = render_run_message(await self.run(name), task)
+        return await asyncio.to_thread(deliver.commit, self.root, paths, message, hooks)
 
     async def _bring(self, base: str, tree: str, now: str) -> list[FileChange]:
 
@@ -440,7 +477,14 @@ class Session(Journal, frozen=True):
             applied = run.application
             if applied is None or not applied.before:
                 raise UsageError(f"{name} is not applied: nothing to undo.")
-            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            try:
+                changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            except ApplyConflict as error:
+                raise UsageError(
+                    f"Nothing was undone, because you changed the same lines since {name} was applied: "
+                    f"{', '.join(error.paths)}. Set these changes aside (git stash, or copies elsewhere) and run "
+                    f"`bough undo {name}` again, or take the run's changes out by hand: `bough diff {name}` shows them."
+                ) from error
             undone = e.Undone(tuple(change.path for change in changes), find_person())
             await self.store.append(claim, [undone], run.version)
         return changes
@@ -470,11 +514,12 @@ class Session(Journal, frozen=True):
         await self.workspaces.compact(await self.store.compact())
         return True
 
-    async def branch(self, name: str, branch: str, *, steps: bool = False) -> str:
+    async def branch(self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False) -> str:
         """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
-        their files stay as they are. The last commit."""
+        their files stay as they are. `with_probes`: with the probes that the work has passed. The last commit."""
 
         task = await self.work(name)
+        task = replace(task, tree=await self._build_tree(name, task, with_probes))
         if not await self.workspaces.changes(task.base, task.tree):
             raise UsageError(f"{name} changed nothing: nothing to put on a branch.")
         await self._require_base(name, task)
@@ -500,33 +545,20 @@ class Session(Journal, frozen=True):
     ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
         """The changes of a run as commits, each with the files that it changes and its message."""
 
+        titles = {step.name: step.title for step in task.plan.steps}
+        covers = {step.name: [one for one in task.asked if one.number in step.covers] for step in task.plan.steps}
         points = [
-            (one.tree, _render_step_message(name, one)) for one in list_settled_steps(await self.store.read(name, GOAL))
+            (one.tree, render_step_message(name, one, titles.get(one.child, ""), covers.get(one.child, [])))
+            for one in list_settled_steps(await self.store.read(name, GOAL))
         ]
         made, before = [], task.base
-        for tree, message in [*(points if steps else []), (task.tree, await self._render_message(name))]:
+        for tree, message in [*(points if steps else []), (task.tree, render_run_message(await self.run(name), task))]:
             paths = [change.path for change in await self.workspaces.changes(before, tree)]
             files = await self.workspaces.files(tree, paths) if paths else {}
             if paths:
                 made.append(({path: files.get(path) for path in paths}, message))
             before = tree
         return made
-
-    async def _render_message(self, name: str) -> str:
-        """The message of a commit of the run's work: the goal, and the evidence as trailers."""
-        run, task = await self.run(name), await self.task(name)
-        goal = run.plan.goal.instructions.strip()
-        title = goal.splitlines()[0] if goal else name
-        title = title if len(title) <= 72 else f"{title[:69].rstrip()}…"
-        lines = [title, ""]
-        if len(goal.splitlines()) > 1 or len(goal) > 72:
-            lines += [goal, ""]
-        lines.append(f"Bough-Run: {name}")
-        verdict = task.acceptance.verdict
-        if verdict is not None and verdict.command:
-            lines.append(f"Bough-Check: {verdict.command}")
-            lines.append(f"Bough-Verdict: {verdict.ruling}: {verdict.reason}")
-        return "\n".join(lines) + "\n"
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "", task: str = "") -> list[str]:
         """Decide about the original tests that a run wants to change, all of them or those of one task, and return
@@ -555,14 +587,20 @@ class Session(Journal, frozen=True):
             raise UsageError(f"{name} is already answered: the first answer counts.")
         return tests
 
-    async def _add_probes(self, name: str, task: Task) -> str:
-        """The tree of a task with its probes among the tests."""
+    async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:
+        """The tree of a task, if wanted with its probes among the tests."""
+        if not with_probes:
+            return task.tree
         from bough.adapters.verifiers.prober import write_files
+        from bough.core.verdict.registry import find_language
 
         kept = f"{GOAL}@probes"
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
-            texts = {probe.path: f"{_render_heading(probe)}{probe.text}" for probe in list_passed_probes(task)}
+            texts = {
+                probe.path: f"{_render_heading(probe, find_language(probe.path).comment)}{probe.text}"
+                for probe in list_passed_probes(task)
+            }
             await asyncio.to_thread(write_files, workspace.root, texts)
             return await workspace.snapshot()
         finally:
@@ -660,7 +698,8 @@ async def open_session(
     env = dict(os.environ)
     root = find_root(here)
     chosen = choices or Choices()
-    loaded = settings.load_config(root, env, make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
+    consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
+    loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
@@ -678,6 +717,7 @@ async def open_session(
             home=home,
             folder=find_relative_folder(root, here),
             config=loaded,
+            theirs=theirs,
             store=store,
             workspaces=open_workspaces(
                 journal,
@@ -704,7 +744,7 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:
-        variables = read_variables(root / chosen.env_file)
+        variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
     return Surroundings(
         environment=environment,
@@ -716,20 +756,8 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     )
 
 
-def _render_step_message(name: str, step: e.ChildSettled) -> str:
-    """The commit message of a step: its own summary, and its evidence as trailers."""
-    said = step.result.strip() or step.why
-    title = f"{step.child}: {said.splitlines()[0]}" if said else step.child
-    lines = [title if len(title) <= 72 else f"{title[:71].rstrip()}…", ""]
-    lines += [said, ""] if len(title) > 72 or len(said.splitlines()) > 1 else []
-    lines += [f"Bough-Run: {name}", f"Bough-Step: {step.child}"]
-    lines += [f"Bough-Verdict: {' '.join(step.verdict.split())}"] if step.verdict else []
-    return "\n".join(lines) + "\n"
-
-
-def _render_heading(probe: Probe) -> str:
+def _render_heading(probe: Probe, mark: str) -> str:
     """What a probe shows, as a comment above it."""
-    mark = "//" if probe.path.endswith((".go", ".rs", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx")) else "#"
     return f"{mark} {' '.join(probe.says.split())}\n" if probe.says else ""
 
 

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from bough import config
 from bough.adapters.consent_store import Consents
+from bough.adapters.workspaces.home import find_root
+from bough.app.journal import require_folder
+
+
+def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
+    """The project around a folder, and what its settings ask for that the person has neither allowed nor refused."""
+    root, env = find_root(require_folder(folder)), dict(os.environ)
+    said, found = Consents(env).of(root), dict[str, str]()
+
+    def note(wishes: Mapping[str, str]) -> Collection[str]:
+        answered = (*said.allowed.items(), *said.refused.items())
+        found.update({name: value for name, value in wishes.items() if (name, value) not in answered})
+        return ()
+
+    config.list_layers(root, env, note)
+    return root, found
+
+
+def answer_wishes(root: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
+    """The person's answer, kept with their own state."""
+    Consents(dict(os.environ)).keep(root, wishes, allowed)
+
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
 """Asks the person about wishes that they have not answered yet; None: no one is there to answer."""

@@ -118,17 +118,22 @@ class Serving:
         return None
 
     async def _go_on(self, intake: Intake) -> Ended:
+        aside = ""
         while True:
             # A lease is several beats, however many workers there are.
             pause = min(max(1.0, intake.fleet / 200), self._member.lease / 5)
-            asked = await self._beat(intake)
-            if asked is None:
+            beaten = await self._beat(intake)
+            if beaten is None:
                 return "lost"
+            asked, trouble = beaten
+            if trouble and trouble != aside:
+                self._say(f"set aside until it or a run is started again: {trouble}")
+            aside = trouble
             if asked and not self._draining.is_set():
                 self._say("asked to drain")
                 self._draining.set()
-            intake.open = not self._draining.is_set()
-            if not intake.open and (not intake.running or self._ending.is_set()):
+            intake.open = not self._draining.is_set() and not aside
+            if self._draining.is_set() and (not intake.running or self._ending.is_set()):
                 return "drained"
             try:
                 await intake.call_off_cancelled()
@@ -140,9 +145,9 @@ class Serving:
                 self._say(f"{error}")
             await asyncio.sleep(pause)
 
-    async def _beat(self, intake: Intake) -> bool | None:
-        """Whether we are asked to drain; None: we were removed. Waits for an unreachable server, but after a lease
-        without a heartbeat others may have our tasks."""
+    async def _beat(self, intake: Intake) -> tuple[bool, str] | None:
+        """Whether we are asked to drain, and why we are set aside; None: we were removed. Waits for an unreachable
+        server, but after a lease without a heartbeat others may have our tasks."""
         while True:
             try:
                 return await asyncio.to_thread(self._member.beat)
@@ -182,8 +187,15 @@ class Serving:
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
         outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        endpoints = session._endpoints(run.models, Choices(), run.endpoints)
         async with session._ports(
-            run.models, Choices(), RunObserver(), run.endpoints, run.folder, outside=outside
+            run.models,
+            Choices(),
+            RunObserver(),
+            endpoints,
+            run.folder,
+            outside=outside,
+            began=run.protocols,
         ) as ports:
             # The run is the coordinator's. What this worker may do stands or falls with its own row among the workers.
             ports.fence.hold(partial(_check_member, self._member))
@@ -198,6 +210,14 @@ async def _check_member(member: Member) -> None:
 async def list_workers(store: Store) -> list[Worker]:
     """Those that serve the journal now."""
     return await _require_shared_store(store).transact(list_present_workers)
+
+
+async def list_waiting(store: Store) -> list[tuple[str, str]]:
+    """Runs that wait for something, and for what."""
+    query = (
+        "SELECT run, to_jsonb(runs) ->> 'waiting' FROM runs WHERE to_jsonb(runs) ->> 'waiting' <> '' ORDER BY number"
+    )
+    return await _require_shared_store(store).transact(lambda db: db.all(query))
 
 
 async def drain_worker(session: Session, name: str) -> None:

@@ -127,8 +127,24 @@ class ReturnFinding(Struct, frozen=True):
     """Tell the same agent what was found although the check passed."""
 
 
+class ReadMessage(Struct, frozen=True):
+    """Find out what a person's message demands."""
+
+    said: e.Record
+
+
+class SeeDifference(Struct, frozen=True):
+    """Look at what the work changes, apart from what the check says."""
+
+    tests: bool = False
+    """Run the agent's new tests without its work, too."""
+
+
 class Examine(Struct, frozen=True):
     """Get probes written from what was asked."""
+
+    missing: tuple[int, ...] = ()
+    """Requirements that no probe has shown; empty: the first examination."""
 
 
 class RunProbes(Struct, frozen=True):
@@ -161,13 +177,34 @@ class Rest(Struct, frozen=True):
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | Summarise
-Accepting = Examine | RunProbes | Rule
+Accepting = SeeDifference | Examine | RunProbes | Rule
 Judging = RunCheck | RuleOnChanges | ReturnFinding
-Working = OpenWorkspace | StartAttempt | AskModel | Say | Relay | RunTools | Recover | RollBack | Judging | Compact
+Hearing = Relay | ReadMessage
+Working = OpenWorkspace | StartAttempt | AskModel | Say | Hearing | RunTools | Recover | RollBack | Judging | Compact
 Doing = Working | Alone | Planning | Stuck | Accepting
 Command = Doing | Conclude | ChangeState | Rest
 
 _LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Summarise)
+
+
+_SHOWN: dict[type, str] = {
+    OpenWorkspace: "setting up the workspace",
+    RollBack: "restoring the workspace",
+    Examine: "examining the work",
+    RunProbes: "running probes",
+    Rule: "ruling on probes",
+    RuleOnChanges: "ruling on changed tests",
+    RunCheck: "checking",
+    Estimate: "estimating the goal",
+    MakePlan: "planning",
+    Review: "reviewing the plan",
+    Conclude: "finishing",
+}
+
+
+def describe_work(command: Command) -> str:
+    """What people see while it is performed and no event says more; empty: its own events do."""
+    return _SHOWN.get(type(command), "")
 
 
 def takes_long(command: Command) -> bool:

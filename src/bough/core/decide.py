@@ -6,11 +6,11 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
-from bough.core.budget.ledger import LAST_SHARE, Spend, find_reached_limit
+from bough.core.budget.ledger import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_breaker_open, is_due
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL, depth
-from bough.core.ladder.escalation import ASKING, Decision, Trouble, escalate
+from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Decision, Trouble, escalate
 from bough.core.planning.plan import Tier
 from bough.core.stuck.detector import Signal
 from bough.core.tree import agentless
@@ -63,9 +63,8 @@ def decide(task: Task, now: float) -> c.Command:
 
 def _continue_work(task: Task, now: float) -> c.Command:
     """An agent is at work: may it continue, and is there a message for it first?"""
-    if _may_change_protocol(task):
-        says = f"the model gave {task.round.faults} answers in a row without a usable tool call"
-        return _escalate(task, Trouble("faults", says, recommended="prune"))
+    if unfit := _find_unfit_protocol(task):
+        return _escalate(task, Trouble("faults", unfit, PROTOCOL, "prune"))
     if task.round.faults >= task.rules.max_faults:
         kind = task.round.faulty.replace("_", " ") or "wrong tool calls"
         says = f"the model gave {task.round.faults} unusable answers in a row ({kind})"
@@ -82,7 +81,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
         else find_reached_limit(spend, task.budget.limits, LAST_SHARE)
     )
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if _has_unheard_message(task) and not again:
         return c.Relay()
     # Not in the last round: there is nothing left to try, only to hand over.
@@ -116,12 +115,24 @@ def _has_unheard_message(task: Task) -> bool:
     )
 
 
-def _may_change_protocol(task: Task) -> bool:
-    """It gives unusable answers, and whether its model can call tools at all is unknown."""
+def _find_unfit_protocol(task: Task) -> str:
+    """What shows that the protocol does not suit a model of unknown abilities: nothing came of it. Empty: nothing."""
     ladder, attempt = task.rules.ladder, task.attempt
-    if attempt is None or not attempt.may_change or attempt.protocol == "text":
-        return False
-    return "other_protocol" in ladder.rungs and task.round.faults >= ladder.other_protocol_after
+    if attempt is None or task.round.asking or not _may_switch(task):
+        return ""
+    faults, means = task.round.faults, "block" if task.in_text else "tool call"
+    # A model that acts by tool calls makes one in every answer. One that answers in blocks may forget it once.
+    if faults >= ladder.other_protocol_after + task.in_text:
+        return f"the model answered without a usable {means}"
+    if attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
+        return f"the model changed no file in {attempt.rounds} rounds"
+    return ""
+
+
+def _may_switch(task: Task) -> bool:
+    """Which protocol suits the model is unknown, and it has not had both turns."""
+    rungs, taken = task.rules.ladder.rungs, task.ladder.taken.get("other_protocol", 0)
+    return task.attempt is not None and task.attempt.may_change and "other_protocol" in rungs and taken < SWITCHES
 
 
 def _is_too_long(task: Task) -> bool:
@@ -150,7 +161,7 @@ def _climb(task: Task, decision: Decision) -> c.Command:
     """Take the chosen rung. If it needs a model, check the budget first."""
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit and decision.rung in ASKING:
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     return c.Climb(decision)
 
 
@@ -185,7 +196,7 @@ def _choose_tier(task: Task) -> Tier:
 def _decide_plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
     if limit := find_reached_limit(task.budget.spend, task.budget.limits):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if depth(task.id) == 0 and task.plan.estimate is None:
         return c.Estimate()
     if task.plan.proposed and not task.plan.wish:
@@ -201,7 +212,7 @@ def _gather(task: Task) -> c.Command:
         return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
     limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit:
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     bad = list_unsuccessful(task)
     said = "; ".join(map(_describe_end, bad))
     return _escalate(task, Trouble("children", f"its steps cannot continue: {said}"))
@@ -232,7 +243,7 @@ def _judge(task: Task) -> c.Command:
     if verdict.ruling == "passed" and _is_unchanged(task):
         return c.Conclude(State.BLOCKED, "no file changed, so the passing check proves nothing")
     if verdict.ruling == "passed":
-        return examination.decide_examination(task) or c.Conclude(State.COMPLETED, verdict.reason)
+        return examination.decide_examination(task) or examination.conclude_work(task, verdict.reason)
     if verdict.ruling == "needs_approval":
         return changed_tests.decide_approval(task)
     if verdict.finding and changed_tests.may_answer(task):
@@ -268,9 +279,13 @@ def _repair(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
         return _handle_failing_probe(task)
+    again = Trouble("repairs", f"the check still fails after attempt {task.progress.attempts}")
+    spent = find_reached_limit(task.budget.spend, task.budget.limits)
+    if not spent and task.standing(again).may_try_again:
+        return _escalate(task, again)
     # Repairs are compared with the best so far, not with the last: two bad ones in a row must not become the new
     # measure.
-    if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
+    if verdict and best and verdict.score < best.score and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":
         return c.StartAttempt("test_writer", _choose_tier(task))
@@ -279,13 +294,16 @@ def _repair(task: Task) -> c.Command:
     most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
+    if _may_switch(task) and not task.in_text and (repairs or (verdict and not verdict.passed)):
+        return _escalate(task, Trouble("repairs", "the check still fails after a repair by tool calls", PROTOCOL))
     # The last bug hunter uses the strongest model: a failure that survived two of them is hard.
     last = repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _choose_tier(task))
 
 
 def _count_allowed_repairs(task: Task) -> int:
-    """Where fresh attempts follow, one repair is enough: what a small model misses once it keeps missing."""
+    """Where further attempts are a rung, a repair is one of them; one of several attempts gets one."""
     ladder = task.rules.ladder
-    follows = "attempts" in ladder.rungs and ladder.attempts > 1 and task.rules.planning.max_depth > 0
-    return min(1, task.rules.max_repairs) if task.in_text and follows else task.rules.max_repairs
+    if not task.in_text or "attempts" not in ladder.rungs or ladder.attempts <= 1:
+        return task.rules.max_repairs
+    return min(1, task.rules.max_repairs) if task.step.attempt else 0

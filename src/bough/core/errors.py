@@ -119,6 +119,10 @@ class Locked(StoreError):
     pass
 
 
+class NewerRun(StoreError):
+    """A run that a newer bough wrote. Other runs of the journal can be read."""
+
+
 class VersionConflict(StoreError):
     pass
 

@@ -1,8 +1,8 @@
 """Everything that can have happened. The journal is a sequence of these, and the only truth.
 
-An event is frozen, refuses unknown fields and carries no behaviour. Names are in the past tense; an intent
-(`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was
-running can be told from what was done.
+An event is frozen and carries no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names
+are in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
+that after a crash what was running can be told from what was done.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from msgspec import Struct
 from bough.core.acceptance.findings import Finding
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
-from bough.core.acceptance.requirements import By, Requirement
+from bough.core.acceptance.requirements import By, Kind, Requirement
+from bough.core.acceptance.shown import Difference, Shown
 from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
+from bough.core.errors import NewerRun
 from bough.core.ladder.escalation import Decision, Means, Trouble
 from bough.core.merge.conflict_hunks import Merge
-from bough.core.messages import AnswerProtocol, Call, Stop, Usage
+from bough.core.messages import AnswerProtocol, Call, Spoken, Stop, Usage
 from bough.core.planning.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.stuck.signals import Signal
@@ -31,7 +33,8 @@ from bough.core.tree.task_state import State
 
 Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting", "quota"]
 ChangesBy = Literal["judge", "person", "earlier"]
-End = Literal["completed", "not_verified", "failed"]
+End = Literal["completed", "not_proven", "failed", "not_verified"]
+"""`not_proven`: finished, and nothing shows that the work made the difference. `not_verified` is its old name."""
 
 
 class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag=True, tag_field="event"):
@@ -77,6 +80,12 @@ class RunStarted(Event, frozen=True):
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
     """What outside agents can reach, if the person set it for this run."""
+    protocols: dict[str, Spoken] = {}
+    """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
+    format: int = 1
+    """Of the run's events: `FORMAT` of the bough that started it."""
+    settings: dict[str, str] = {}
+    """What applies of the repository's own settings, by name and value."""
 
 
 class RunResumed(Event, frozen=True):
@@ -153,11 +162,22 @@ class RunFinished(Event, frozen=True):
     end: End
     summary: str
 
+    def __post_init__(self) -> None:
+        if self.end == "not_verified":  # In old journals.
+            msgspec.structs.force_setattr(self, "end", "not_proven")
+
 
 class Judged(Event, frozen=True):
     """A person had the run's work verified again, by its own check or another."""
 
     verdict: Verdict
+
+
+class Accepted(Event, frozen=True):
+    """A person has accepted the work of a run that finished without proof."""
+
+    by: str = ""
+    why: str = ""
 
 
 class Applied(Event, frozen=True):
@@ -310,9 +330,13 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """How well its model calls tools is unknown: the ladder may switch to the other protocol."""
+    """Which protocol suits its model is unknown: the ladder may switch to the other one."""
     agent: str = ""
     """The outside agent that it is, as the person names it; empty: bough's own."""
+    why: str = ""
+    """Why it has this protocol, where that was found out."""
+    tactic: str = ""
+    """How a model that acts in text is asked: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
 
 
 class RoundStarted(Event, frozen=True):
@@ -364,6 +388,32 @@ class MessageReceived(Event, frozen=True):
     """The `seq` of the message."""
     text: str
     by: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    """What it adds to what this task has to meet."""
+
+
+class MessageRead(Event, frozen=True):
+    """What a person's message asks for, in the goal's stream, and in the control stream for those who work elsewhere. A
+    message without a demand adds nothing."""
+
+    said: int
+    """The `seq` of the message."""
+    requirements: tuple[Requirement, ...] = ()
+    """What it adds to what the goal asks."""
+    replaces: dict[int, int] = {}
+    """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
+    owner: str = ""
+    """The step that does it; empty: everyone who hears it."""
+
+
+class RequirementRestored(Event, frozen=True):
+    """A person has undone the replacement of a requirement: it counts again. First in the control stream, then in the
+    goal's."""
+
+    number: int
+    by: str = ""
+    said: int = 0
+    """The `seq` of their request."""
 
 
 class ToolStarted(Event, frozen=True):
@@ -455,6 +505,8 @@ class Estimated(Event, frozen=True):
     reason: str = ""
     proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
     """What follows: one leaf, one level of steps, or phases with steps of their own."""
+    programs: tuple[str, ...] = ()
+    """Programs that the result has to behave like, as the gate reads the goal."""
 
 
 class RequirementsRead(Event, frozen=True):
@@ -462,6 +514,8 @@ class RequirementsRead(Event, frozen=True):
 
     requirements: tuple[Requirement, ...]
     by: By = "rule"
+    background: tuple[str, ...] = ()
+    """Passages of the goal that ask for nothing."""
 
 
 class PlanProposed(Event, frozen=True):
@@ -672,6 +726,8 @@ class Examined(Event, frozen=True):
     """What no probe can show."""
     left_out: tuple[str, ...] = ()
     """Probes that nothing demands: they do not run."""
+    kinds: dict[int, Kind] = {}
+    """Requirements that ask for nothing that a test could see, by number."""
 
 
 class ExaminationSkipped(Event, frozen=True):
@@ -691,6 +747,24 @@ class ProbesFinished(Event, frozen=True):
     tree: str
     results: tuple[Probed, ...]
     seconds: float = 0.0
+    before: tuple[Probed, ...] = ()
+    """Of a goal's probes: the results on the files as they were before the run, where they were not known yet."""
+
+
+class DifferenceSeen(Event, frozen=True):
+    """What the work changes, apart from what the check says: what shows that it made the difference."""
+
+    tree: str
+    seen: Difference
+    seconds: float = 0.0
+
+
+class EvidenceJudged(Event, frozen=True):
+    """What shows that the work made the difference, for each requirement of the goal."""
+
+    shown: tuple[Shown, ...] = ()
+    missing: tuple[int, ...] = ()
+    """Numbers of the requirements that nothing shows."""
 
 
 class ProbeContested(Event, frozen=True):
@@ -732,6 +806,12 @@ class ChildHeld(Event, frozen=True):
     files: tuple[str, ...]
 
 
+class MergeStarted(Event, frozen=True):
+    """A finished step's work is about to be merged onto the head and proven there."""
+
+    child: str
+
+
 class ChildMerged(Event, frozen=True):
     """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts
     or a failing check it does not land like that: a task below the step's has to make both work."""
@@ -762,7 +842,9 @@ class ChildSettled(Event, frozen=True):
     spend: Spend
     """Of the child and all below it."""
     result: str = ""
-    """Its own summary."""
+    """What its agents said, side by side."""
+    summary: str = ""
+    """What the agent said that did the work."""
     files: tuple[str, ...] = ()
     """What it changed."""
     dead_ends: tuple[str, ...] = ()
@@ -919,11 +1001,17 @@ AnyEvent = (
     | ExaminationSkipped
     | ProbesStarted
     | ProbesFinished
+    | MessageRead
+    | RequirementRestored
+    | Accepted
+    | DifferenceSeen
+    | EvidenceJudged
     | ProbeContested
     | ProbeRuled
     | CheckpointMade
     | ChildStarted
     | ChildHeld
+    | MergeStarted
     | ChildMerged
     | ChildSettled
     | ChildrenReopened
@@ -949,9 +1037,12 @@ class Record(Struct, frozen=True):
     event: AnyEvent
 
 
-FORMAT = 1
-"""Version of the journal's format. A change under which old journals do not decode needs an upcaster and a golden
-journal, never a branch in the fold."""
+FORMAT = 2
+"""Of the events of a run, written into its `RunStarted`. It moves with an event, or with a field's meaning, that an
+older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal, never a
+branch in the fold."""
+LAYOUT = 2
+"""Of the store's tables. 1: the first version, which also refuses every event and field that came since."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -964,4 +1055,28 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
     10 ms to build, more than the rest of most commands."""
     if kind not in _KINDS:
         raise msgspec.ValidationError(f"unknown event `{kind}`")
-    return msgspec.json.Decoder(_KINDS[kind]).decode
+    strict = msgspec.json.Decoder(_KINDS[kind]).decode
+
+    def decode(body: bytes) -> AnyEvent:
+        try:
+            return strict(body)
+        except msgspec.ValidationError:
+            from bough.core.journal.newer_fields import drop_unknown
+
+            return msgspec.convert(drop_unknown(msgspec.json.decode(body), _KINDS[kind]), _KINDS[kind])
+
+    return decode
+
+
+def decode_event(run: str, kind: str, body: bytes) -> AnyEvent:
+    """An event of a run, as it is stored. `NewerRun` when a newer bough wrote what this one cannot skip."""
+    if kind not in _KINDS:
+        raise NewerRun(
+            f"{run} was written by a newer bough, with events (`{kind}`) that this one cannot read: upgrade."
+        )
+    event = decoder(kind)(body)
+    if isinstance(event, RunStarted) and event.format > FORMAT:
+        raise NewerRun(
+            f"{run} was written by a newer bough (format {event.format}, this one reads up to {FORMAT}): upgrade."
+        )
+    return event

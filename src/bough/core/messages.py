@@ -112,3 +112,12 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """US dollars, or None if the model's price is unknown."""
     model: str = ""
     extra: str = ""
+
+
+class Spoken(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which protocol a model uses."""
+
+    protocol: AnswerProtocol = "tools"
+    why: str = ""
+    may_change: bool = False
+    """It was found out or is unknown, not set: the ladder may switch the protocol."""

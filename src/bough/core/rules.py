@@ -17,6 +17,8 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """The share of the model's window that may fill up before the conversation is compacted."""
     target: Annotated[float, Meta(gt=0, lt=1)] = 0.20
     """The share of its size that the conversation should have afterwards."""
+    unknown_window: Annotated[int, Meta(ge=1000)] = 64_000
+    """The window that is assumed where neither the person, the price list nor the server says how large it is."""
     breaker: Annotated[int, Meta(ge=1)] = 3
     """Compactions in a row that do not help before the attempt is stopped."""
     summarizer: Literal["llm", "truncate"] = "llm"
@@ -35,14 +37,15 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
 
 
-class AcceptanceRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class AcceptanceRules(Struct, frozen=True, omit_defaults=True):  # Old journals have a field more.
     examine: Literal["auto", "always", "never"] = "auto"
     """Whether finished work is examined against what was asked, by a model that did not see it being made. `auto`
-    skips this where the person's own check failed before the work and covers the goal, and for trivial changes."""
+    skips this where tests or a check that the agent did not write failed before the work and cover the goal."""
+    proof: Literal["difference", "check"] = "difference"
+    """What a goal needs to be completed: evidence that the work made the difference, for each requirement; or only a
+    passing check."""
     share: Annotated[float, Meta(ge=0, le=1)] = 0.25
     """Share of a task's rounds (and tokens and money, if limited) that examination may use."""
-    trivial: Annotated[int, Meta(ge=0)] = 20
-    """Changed lines outside tests up to which work on one requirement is not worth examining."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

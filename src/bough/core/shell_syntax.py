@@ -182,6 +182,11 @@ class Script(NamedTuple):
     name: str
     part: Part
 
+    @property
+    def separator(self) -> str:
+        """What comes before arguments for the script itself."""
+        return "-- " if self.manager == "npm" and all(word.text != "--" for word in self.part) else ""
+
 
 def find_scripts(line: str) -> list[Script]:
     """The scripts of package.json that a line runs: `npm test`, `yarn run unit`."""

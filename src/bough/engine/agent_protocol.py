@@ -12,7 +12,9 @@ from bough.core.acceptance import examination
 from bough.core.agent_choice import choose_agent
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
-from bough.core.messages import Answer, Call, Prompt
+from bough.core.ladder.tactics import Tactic, choose_tactic
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken
+from bough.core.planning.attempts import TEMPERATURES
 from bough.core.planning.plan import Role, Tier
 from bough.core.textual import conversation, paths, task_files
 from bough.core.textual.reading import read_calls
@@ -33,8 +35,11 @@ OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cu
 CHANGES = ("write", "edit")
 
 
-async def build_attempt(task: Task, site: Site, role: Role, tier: Tier) -> e.AttemptStarted:
-    """A fresh agent with its role's brief, in its model's protocol."""
+async def build_attempt(
+    task: Task, site: Site, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
+) -> e.AttemptStarted:
+    """A fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: how it is asked, if it
+    acts in text."""
     ports = site.ports
     values = await collect_brief_values(task, site)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
@@ -44,16 +49,40 @@ async def build_attempt(task: Task, site: Site, role: Role, tier: Tier) -> e.Att
         system = context.render(ports.prompt("outside"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         return e.AttemptStarted(role, tier, system, brief, "agent", agent=agent)
-    spoken = ports.protocols.of(ports.models[tier].name)
+    spoken = find_spoken(task, site, tier, protocol)
     if spoken.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         if spoken.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
             files, _ = await _render_files(task, site, tier)  # Asking for them would fill the window with questions.
             brief += context.render_section("Files, as they are now", files)
-        return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change)
-    system = context.render(ports.prompt("text_agent"), values | {"blocks": await _render_block_rules(task, site)})
-    return e.AttemptStarted(role, tier, system, await _render_text_brief(task, site, role, tier, values), "text")
+        return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change, why=spoken.why)
+    alone = await _is_one_short_file(task, site)
+    # One short file: a small model would copy an example instead of doing the task.
+    blocks = "" if alone else f"\n{ports.prompt('text_blocks')}"
+    system = context.render(ports.prompt("text_agent"), values | {"blocks": blocks})
+    if not tactic and role != "test_writer" and not meets:
+        tactic = await choose_next_tactic(task, site, tier)
+    brief = await _render_text_brief(task, site, role, tier, values, tactic if alone else "")
+    return e.AttemptStarted(
+        role, tier, system, brief, "text", may_change=spoken.may_change, why=spoken.why, tactic=tactic
+    )
+
+
+def find_spoken(task: Task, site: Site, tier: Tier, protocol: AnswerProtocol | None = None) -> Spoken:
+    """The given protocol, what the task's journal has, or else what is known about the model: a resumed task and one
+    that another worker takes over continue as they began."""
+    spoken = site.ports.protocols.of(site.ports.models[tier].name)
+    used = protocol or task.models.protocols.get(tier)
+    return replace(spoken, protocol=used) if used and spoken.may_change else spoken
+
+
+async def choose_next_tactic(task: Task, site: Site, tier: Tier) -> Tactic:
+    """How a model that acts in text is asked next."""
+    alone = await _is_one_short_file(task, site)
+    learned = site.ports.protocols.tallies(site.ports.models[tier].name)
+    failed = task.acceptance.failing is not None
+    return choose_tactic(task.rules.ladder.tactics, learned, task.ladder.tactics, alone=alone, failed=failed)
 
 
 def find_agent(task: Task, site: Site, role: Role, tier: Tier) -> str:
@@ -61,14 +90,12 @@ def find_agent(task: Task, site: Site, role: Role, tier: Tier) -> str:
     return choose_agent(site.run.agents, site.run.models, task.step, role, tier)
 
 
-async def _render_block_rules(task: Task, site: Site) -> str:
-    """Ways to answer other than with whole files. An agent with one short file to write is not told: a small model
-    would copy an example instead of doing the task."""
+async def _is_one_short_file(task: Task, site: Site) -> bool:
+    """The task is to write one file, which is best written whole."""
     known = await _collect_known(task, site)
     path = task_files.find_target(known)
     text = (await site.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
-    alone = path and not task_files.list_others(known, path) and text.count("\n") <= task_files.SHORT
-    return "" if alone else f"\n{site.ports.prompt('text_blocks')}"
+    return bool(path) and not task_files.list_others(known, path) and text.count("\n") <= task_files.SHORT
 
 
 async def render_message(task: Task, site: Site, template: str) -> str:
@@ -89,11 +116,15 @@ async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
     messages = list(attempt.messages)
     window = site.ports.models[attempt.tier].window
     if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
-        brief = await _render_text_brief(task, site, attempt.role, attempt.tier, await collect_brief_values(task, site))
+        values = await collect_brief_values(task, site)
+        brief = await _render_text_brief(task, site, attempt.role, attempt.tier, values, attempt.tactic)
         again = conversation.rebuild_messages(brief, messages)
         messages = again if measure_messages(again) < measure_messages(messages) else messages
     told = conversation.render_as_text(messages)
-    return Prompt(key, attempt.system, told, (), temperature=task.step.temperature)
+    heat = task.step.temperature
+    if heat is None and attempt.tactic and task.ladder.taken.get("attempts"):  # The same answer would help no one.
+        heat = TEMPERATURES[attempt.number % len(TEMPERATURES)]
+    return Prompt(key, attempt.system, told, (), temperature=heat)
 
 
 async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
@@ -113,10 +144,19 @@ def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
     return Call("", "done", json.dumps({"summary": f"{summary}{left}"}))
 
 
-async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str]) -> str:
-    """The role's brief, with the relevant files."""
+async def _render_text_brief(
+    task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str], tactic: str
+) -> str:
+    """The role's brief, with the relevant files; or a shorter one, from another point of view."""
     ports = site.ports
-    files, known = await _render_files(task, site, tier)
+    view = task_files.VIEWS.get(tactic)
+    files, known = await _render_files(task, site, tier, view or task_files.WHOLE)
+    if view is not None:
+        template, best = ports.prompt("text_again"), task.acceptance.best or task.acceptance.failing
+        tests = await ports.workspaces.texts(task.tree, task_files.choose_files(known))
+        failure = task_files.render_hints(best, tests, view) if best else ""
+        again = {"files": files, "failure": failure, "closing": task_files.render_closing(known)}
+        return context.render(template, values | again)
     others = task_files.render_names(path for path in known.paths if path not in task_files.choose_files(known))
     failing = task_files.render_failing(task.acceptance.failing) if task.acceptance.failing else ""
     check = await ports.verifier.find(task)
@@ -133,12 +173,15 @@ async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, val
     return context.render(ports.prompt(f"text_{role}"), told)
 
 
-async def _render_files(task: Task, site: Site, tier: Tier) -> tuple[str, paths.Known]:
+async def _render_files(
+    task: Task, site: Site, tier: Tier, view: task_files.View = task_files.WHOLE
+) -> tuple[str, paths.Known]:
     """The files relevant to the task, as far as they fit into the model's window."""
     known = await _collect_known(task, site)
     order = task_files.choose_files(known)
     texts = await site.ports.workspaces.texts(task.tree, order)
-    return task_files.render_files(texts, order, task_files.compute_room(site.ports.models[tier].window)), known
+    room = task_files.compute_room(site.ports.models[tier].window)
+    return task_files.render_files(texts, order, room, view), known
 
 
 async def _collect_known(task: Task, site: Site) -> paths.Known:

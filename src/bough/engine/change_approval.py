@@ -46,7 +46,7 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> B
 
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> Batches:
     """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
-    asked_for = changed_tests.collect_request(site.run.plan)
+    asked_for = changed_tests.collect_request(site.run.plan, task.asked)
     groups = [(one,) for one in left] if len(left) <= ONE_BY_ONE else [left]
     changes: list[AllowedChange] = []
     said: list[str] = []

@@ -8,17 +8,22 @@ from pathlib import PurePosixPath
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import requirements
+from bough.core.acceptance.requirements import By, number_from_one, read_goal
 from bough.core.budget.ledger import compute_remaining
 from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
-from bough.core.messages import Answer
 from bough.core.planning import prompt_values
 from bough.core.planning.outline import OWNERS, outlined
 from bough.core.planning.prompt_values import Size
-from bough.core.planning.size_estimate import SizeEstimate, choose_proposal, read_estimate, read_starts
-from bough.core.planning.tool_specs import GATE, READING_GATE
+from bough.core.planning.size_estimate import (
+    GateReading,
+    SizeEstimate,
+    choose_proposal,
+    read_estimate,
+    read_gate_reading,
+)
+from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, consult
 from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, build_halt, find_check_command
@@ -31,13 +36,12 @@ COUNTED = 100
 async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
-    listed = requirements.list_given(task.step)
     size, known = await measure_repository(task, site), await describe_repository(task, site)
     values = prompt_values.build_gate_values(
         context.build_planner_goal(task), size, rounds, grows=site.run.grows, **known
     )
     try:
-        asked = await consult(task, site, "gate", "fast", values, GATE if listed else READING_GATE)
+        asked = await consult(task, site, "gate", "fast", values, GATE)
     except Unavailable as error:
         yield [e.HelperFailed("gate", str(error)), build_halt(error)]
         return
@@ -55,17 +59,21 @@ async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
     if isinstance(found, Problems):
         found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
     proposed = choose_proposal(found, False, task.rules.planning.max_depth)
-    estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
-    yield [*asked.events, read_requirements(task, asked.answer), estimated]
+    read = read_gate_reading(asked.answer) if asked.answer is not None else GateReading()
+    estimated = e.Estimated(
+        found.atomic, found.steps, found.phases, found.domains, found.reason, proposed, read.programs
+    )
+    yield [*asked.events, read_requirements(task, read), estimated]
 
 
-def read_requirements(task: Task, answer: Answer | None = None) -> e.RequirementsRead:
-    """What the goal asks: as the person lists it, else as the answer says, else by the form of its text."""
-    if known := requirements.list_given(task.step):
-        listed = len(known) > 1 or bool(task.step.criteria)
-        return e.RequirementsRead(known, "person" if listed else "rule")
-    found = requirements.split_by_starts(task.step.instructions, read_starts(answer)) if answer is not None else ()
-    return e.RequirementsRead(found or requirements.split_by_form(task.step), "model" if found else "rule")
+def read_requirements(task: Task, read: GateReading = GateReading()) -> e.RequirementsRead:  # noqa: B008 - it is frozen
+    """What the goal asks: by the criteria or the form of its text, and finer where the gate's answer says so."""
+    plain = read_goal(task.step)
+    finer = read_goal(task.step, read.requirements, read.kinds)
+    earlier = number_from_one(task.inherited.requirements)  # Of the run that it follows up on.
+    later = number_from_one(finer.requirements, len(earlier))
+    by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
+    return e.RequirementsRead((*earlier, *later), by, finer.background)
 
 
 def _speaks_text(site: Site) -> bool:

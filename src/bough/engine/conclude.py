@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.acceptance import earned
+from bough.core.acceptance.examination import is_agents_work
+from bough.core.ids import GOAL
+from bough.core.ladder.tactics import Tally
 from bough.core.tree.task import Task
+from bough.core.tree.task_result import render_summaries
 from bough.core.tree.task_state import State
 from bough.engine.task_workspace import Site
 from bough.ports import Batches
@@ -12,7 +17,22 @@ from bough.ports import Batches
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
     """Save the work in a checkpoint and set the final state."""
     workspace = await site.open(task)
-    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.acceptance.claim or why}")
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{render_summaries(task) or why}")
     changes = await site.ports.workspaces.changes(task.base, task.tree)
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
-    yield [checkpoint, e.StateChanged(to, why)]
+    if to is State.COMPLETED:
+        note_outcome(task, site, won=True)
+    judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
+    yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), e.StateChanged(to, why)]
+
+
+def note_outcome(task: Task, site: Site, *, won: bool) -> None:
+    """Remember what came of the last attempt, for later choices of a tactic and a protocol."""
+    attempt = task.attempt
+    if attempt is None or not (attempt.tactic or attempt.may_change):
+        return
+    name = site.ports.models[attempt.tier].name
+    if attempt.tactic:
+        site.ports.protocols.tally(name, attempt.tactic, Tally(int(won), attempt.tokens))
+    if won and attempt.may_change:
+        site.ports.protocols.learn(name, attempt.protocol, "it completed a task with it")

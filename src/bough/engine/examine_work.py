@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from functools import partial
+from pathlib import PurePosixPath
+
+from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import examination, probes
+from bough.core.acceptance import earned, examination, probes
+from bough.core.acceptance.code_difference import compare_texts, is_document
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, is_test_path
-from bough.core.acceptance.requirements import render_requirements
+from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
+from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.ledger import find_reached_limit
 from bough.core.conversation import context
-from bough.core.conversation.code_outline import extract_added_lines, fit_texts, outline_files, split_diff
+from bough.core.conversation.code_outline import (
+    extract_added_lines,
+    fit_texts,
+    outline_entry,
+    outline_files,
+    split_diff,
+)
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.errors import Unavailable
@@ -22,6 +33,8 @@ from bough.core.ids import GOAL
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.test_files import is_product
 from bough.engine.consult import consult, render_answer
 from bough.engine.dispute_judge import ask_judge
 from bough.engine.task_workspace import Site, build_halt
@@ -36,30 +49,76 @@ WHOLE = 40_000
 """Characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 LOOKS = 2
+ENTRIES = 8
+"""Entry files of packages that an examiner is shown."""
+_ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
 BODIES = 16_000
 """Characters of files that an examiner asks to see."""
 _DOCS = (".md", ".rst", ".txt", ".adoc")
-_SOURCE = (
-    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cc"),
-    *(".cpp", ".hpp", ".rb", ".php", ".cs", ".swift", ".scala", ".sh", ".lua", ".ex", ".exs", ".pl"),
-)
+
+
+async def see_difference(command: c.SeeDifference, task: Task, site: Site) -> Batches:
+    """What the whole work changes, apart from what its check says."""
+    ports = site.ports
+    began = ports.clock()
+    if command.tests and task.examination.seen is not None:
+        ports.progress(task.id, "the new tests run without the work")
+        red = await _find_red_tests(task, site)
+        yield [e.DifferenceSeen(task.tree, replace(task.examination.seen.seen, tests=red), ports.clock() - began)]
+        return
+    paths = tuple(change.path for change in await ports.workspaces.changes(task.base, task.tree))
+    before, after = await ports.workspaces.texts(task.base, paths), await ports.workspaces.texts(task.tree, paths)
+    seen = await asyncio.to_thread(compare_texts, before, after, paths)
+    own = await _failed_own_check(task, site)
+    yield [e.DifferenceSeen(task.tree, replace(seen, check=own), ports.clock() - began)]
+
+
+async def _find_red_tests(task: Task, site: Site) -> tuple[str, ...]:
+    """New tests of the agent's that fail on the files as they were before the run. One that cannot be loaded there
+    counts only if it also fails with wrong expectations: else it would fail there whatever it asserts."""
+    check, verdict = await _find_check(task, site), task.acceptance.verdict
+    if check is None or verdict is None:
+        return ()
+    run_tests = partial(site.ports.verifier.run_tests, site.run, task, check, tests=task.tree)
+    ran = await run_tests(product=site.run.base, only=verdict.added)
+    if not verdict.added:  # Single tests are unknown: the changed files of the test side stand for them.
+        return verdict.changed if ran.exit_status not in (None, 0) else ()
+    outcomes = {case.id: case.outcome for case in ran.report.cases}
+    red = [name for name in verdict.added if outcomes.get(name) in ("failed", "error")]
+    absent = [name for name in verdict.added if name not in outcomes]
+    if absent and not red and ran.exit_status != 0:
+        wrong = await run_tests(product=task.tree, only=absent, falsify=True)
+        passing = {case.id for case in wrong.report.cases if case.outcome == "passed"}
+        red = [name for name in wrong.falsified if name not in passing]
+    return tuple(red)
+
+
+async def _failed_own_check(task: Task, site: Site) -> bool:
+    """Whether the check that the person gave failed before the work."""
+    command = task.step.test_command
+    if not command or command != site.run.plan.goal.test_command:
+        return False
+    check = await _find_check(task, site)
+    return check is not None and await site.ports.verifier.failed_before(site.run, task, check)
 
 
 async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
     """One examination: the examiner of a step, the reviewer of a goal done in steps, or a critic that the plan asks
-    for."""
+    for. A second one is about what the first has not shown."""
     check = await _find_check(task, site)
-    if check is None or (why := await _explain_skip(task, site, check)):
+    if check is None or (why := await _explain_skip(task, site)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
         return
     form, example = await site.ports.verifier.form(task, check)
-    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps else EXAMINER
+    again = bool(command.missing)
+    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
     in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
-    values = await _build_question(task, site, helper, form, example)
+    values = await _build_question(task, site, helper, form, example, command.missing)
     request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
     request += "\n\n" + values.get("instructions", "")
     looked, mend, looks, problem = "", "", 0, "it only asked to see files"
+    known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     for _ in range(LOOKS + 2):
         tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
@@ -78,9 +137,9 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
             looked += await _render_bodies(task, site, paths)
             yield asked.events
             continue
-        found = probes.read_probes(asked.answer, task.id, form, task.asked, request + looked)
+        found = probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request + looked, known)
         if isinstance(found, Examination):
-            yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out)]
+            yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
             return
         problem = found.said[0]
         if mend:
@@ -105,26 +164,25 @@ def _render_mending(site: Site, found: Problems, answer: Answer) -> str:
 # ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _explain_skip(task: Task, site: Site, check: Check) -> str:
-    """Why this work is not examined; empty when it is."""
+async def _explain_skip(task: Task, site: Site) -> str:
+    """Why this work is not examined; empty when it is. Only what the agent did not write spares it."""
     if task.step.role == CRITIC:  # It was asked for.
         return ""
-    rules, few = task.rules.acceptance, len(task.asked) <= 1
+    rules, verdict = task.rules.acceptance, task.acceptance.verdict
     if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "the budget is spent"
     if _is_share_spent(task):
         return f"examinations have used their share of the budget ({rules.share:.0%})"
     if rules.examine == "always":
         return ""
-    lines = probes.count_changed_lines(await site.ports.workspaces.diff(task.base, task.tree))
-    small = lines <= rules.trivial
-    command = task.step.test_command
-    own = command and task.id == GOAL and not task.plan.steps and command == site.run.plan.goal.test_command
-    if own and (few or small) and await site.ports.verifier.failed_before(site.run, task, check):
-        return "your own check failed before the work and passes now"
-    if few and small:
-        return f"the change is small ({lines} lines)"
-    if not lines:
+    if task.id == GOAL and earned.is_shown_by_others(task):
+        if any(one.how == "check" for one in earned.list_shown(task)):
+            return "your own check failed before the work and passes now"
+        return "tests that failed before the work pass now"
+    if task.id != GOAL and verdict is not None and verdict.mended and len(earned.list_asked(task)) == 1:
+        return "tests that failed before the work pass now"
+    changed = [change.path for change in await site.ports.workspaces.changes(task.base, task.tree)]
+    if task.id != GOAL and all(is_test_path(path) or is_document(path) for path in changed):
         return "only tests and documents were changed"
     return ""
 
@@ -141,16 +199,22 @@ def _is_share_spent(task: Task) -> bool:
 # ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _build_question(task: Task, site: Site, helper: str, form: Form, example: str) -> dict[str, str]:
+async def _build_question(
+    task: Task, site: Site, helper: str, form: Form, example: str, missing: tuple[int, ...] = ()
+) -> dict[str, str]:
     workspaces, goal = site.ports.workspaces, site.run.plan.goal
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
-    code = [path for path in changed if path.endswith(_SOURCE) and not is_test_path(path)]
+    code = [path for path in changed if is_product(path)]
     docs = [path for path in changed if path.endswith(_DOCS)]
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
+    idle = [one.text for one in task.asked if one.kind == "background"]
     values = {
-        "asked": render_requirements(task.asked) or goal.instructions,
-        "step": context.render_section("The step that was to meet it", step)
-        + context.render_section("What must be true at the end", context.render_criteria(task.step)),
+        "asked": _render_asked(task, missing) or goal.instructions,
+        "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
+        + context.render_section("The step that was to meet it", step)
+        + context.render_section("What must be true at the end", context.render_criteria(task.step))
+        + context.render_section("What holds for every step", context.render_bullets(_list_conventions(task)))
+        + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
         "tests": context.render_section("The author's tests, by name", await _list_test_names(task, site, changed)),
         "few": "3",
@@ -166,7 +230,46 @@ async def _build_question(task: Task, site: Site, helper: str, form: Form, examp
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
     documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
-    return values | {"interface": "\n\n".join(part for part in (face, documented) if part)}
+    offered = await _render_entries(task, site, code)
+    return values | {"interface": "\n\n".join(part for part in (face, offered, documented) if part)}
+
+
+def _render_asked(task: Task, missing: tuple[int, ...]) -> str:
+    """The requirements; in a second examination only those that nothing shows yet."""
+    asked = earned.list_asked(task)
+    if not missing:
+        return render_requirements(asked)
+    left = render_requirements([one for one in asked if one.number in missing])
+    tried = [probe for probe in task.examination.probes if {*probe.requirements} & {*missing}]
+    said = context.render_bullets(f"{probe.says} ({_describe_probe(probe.name, task)})" for probe in tried)
+    return (
+        f"{left}\n\nNothing shows these yet. The work was examined before; a case shows one of them only if it passes "
+        "now and fails on the code as it was before the work. If one asks for nothing that a test could see change, "
+        f"say so in `kinds`.{context.render_section('Tried before', said)}"
+    )
+
+
+def _describe_probe(name: str, task: Task) -> str:
+    ruling, result = task.examination.rulings.get(name), task.examination.results.get(name)
+    if ruling is not None and not ruling.demanded:
+        return f"dropped by a judge: {ruling.reason}"
+    if result is None or result.outcome != "passed":
+        return "it did not run as a test" if result is not None else "not run"
+    return "it passes before the work, too" if task.examination.before.get(name) == "passed" else "it passes"
+
+
+def _list_conventions(task: Task) -> tuple[str, ...]:
+    return task.plan.conventions or task.inherited.conventions
+
+
+async def _render_entries(task: Task, site: Site, code: list[str]) -> str:
+    """What the packages around the changed files offer by name."""
+    folders = {str(parent) for path in code for parent in PurePosixPath(path).parents}
+    paths = [path for path in await site.ports.workspaces.paths(task.tree) if path.rpartition("/")[2] in _ENTRIES]
+    near = [path for path in paths if (path.rpartition("/")[0] or ".") in folders and path not in code]
+    texts = await site.ports.workspaces.texts(task.tree, near[:ENTRIES])
+    shown = [outline_entry(path, text) for path, text in texts.items()]
+    return context.shorten_text("\n\n".join(part for part in shown if part), FACE // 2)
 
 
 async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
@@ -185,7 +288,7 @@ def _render_change(diff: str) -> str:
     """The diff with the code first. What does not fit is cut from tests and documents before code, and from each file
     separately."""
     files = split_diff(diff)
-    code = {path: text for path, text in files.items() if path.endswith(_SOURCE) and not is_test_path(path)}
+    code = {path: text for path, text in files.items() if is_product(path)}
     shown = fit_texts(code, WHOLE)
     room = WHOLE - sum(map(len, shown.values()))
     shown |= fit_texts({path: text for path, text in files.items() if path not in code}, max(room, WHOLE // 8))
@@ -205,7 +308,8 @@ def _render_evidence(task: Task) -> str:
 
 async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
     if task.acceptance.verdict is not None and task.acceptance.verdict.added:
-        return context.shorten_text(", ".join(task.acceptance.verdict.added), 3_000)
+        folded = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in task.acceptance.verdict.added)
+        return context.shorten_text(", ".join(folded), 3_000)
     paths = [path for path in changed if is_test_path(path)]
     texts = await site.ports.workspaces.texts(task.tree, paths)
     declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
@@ -238,8 +342,21 @@ async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
     check = await _find_check(task, site)
     began = ports.clock()
     progress = partial(ports.progress, task.id)
-    results = await ports.verifier.probe(site.run, task, check, chosen, progress) if check is not None else ()
-    yield [e.ProbesFinished(task.tree, results, ports.clock() - began)]
+    if check is None:
+        yield [e.ProbesFinished(task.tree, (), ports.clock() - began)]
+        return
+    unknown = [probe for probe in chosen if task.id == GOAL and probe.name not in task.examination.before]
+    base = replace(task, tree=site.run.base)
+    results, before = await asyncio.gather(
+        ports.verifier.probe(site.run, task, check, chosen, progress),
+        ports.verifier.probe(site.run, base, check, unknown, progress, once=True) if unknown else _nothing(),
+    )
+    before = tuple(replace(one, output="") for one in before)
+    yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
+
+
+async def _nothing() -> tuple[Probed, ...]:
+    return ()
 
 
 async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
@@ -265,7 +382,8 @@ async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
 
 
 def _collect_request(task: Task, site: Site) -> str:
-    """The person's own words: the goal, and of a plan that they wrote, the step."""
+    """The person's own words: the goal, what they said later, and of a plan that they wrote, the step."""
     goal = site.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own) if part)
+    later = [one.text for one in task.asked if one.source]
+    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part)

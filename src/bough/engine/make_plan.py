@@ -92,7 +92,7 @@ async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
         validate_plan(Plan(replace(task.step, steps=answer.steps)))
         if answer.requirements:
             goal = replace(task.step, criteria=answer.requirements)
-            events.append(e.RequirementsRead(requirements.list_given(goal), "person"))
+            events.append(e.RequirementsRead(requirements.read_goal(goal).requirements, "person"))
         events += _accept_plan(task, answer.steps, site, "the person's plan")
     yield events
 
@@ -134,9 +134,9 @@ def _list_past(task: Task) -> list[Past]:
 
 def _describe_means(task: Task, site: Site) -> str:
     """What the plan can use."""
-    goal = site.run.plan.goal.instructions
+    found = task.plan.estimate
     rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
-    return describe_means(goal, site.run.jobs, rounds)
+    return describe_means(found.programs if found else (), site.run.jobs, rounds)
 
 
 async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[str, str]]:

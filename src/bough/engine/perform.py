@@ -173,9 +173,9 @@ async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
         # Durable before the call runs: a call that was started and has no result was interrupted.
         yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
-        each = await asyncio.gather(
-            *(_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls)
-        )
+        acts = [_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls]
+        # One alone needs no task of its own, which the loop would start, wake and end.
+        each = await asyncio.gather(*acts) if len(acts) > 1 else [await acts[0]]
         events = list(chain.from_iterable(each))
         if any(_is_writing(call, specs) for call in calls):
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
@@ -322,11 +322,13 @@ _PERFORM: dict[type, Perform] = {
     c.Conclude: _conclude,
     c.ChangeState: _change_state,
     c.Rest: _rest,
+    c.SeeDifference: examine_work.see_difference,
     c.Examine: examine_work.examine_work,
     c.RunProbes: examine_work.run_probes,
     c.Rule: examine_work.rule_on_probes,
     c.Climb: rungs.climb,
     c.Relay: person_messages.relay_message,
+    c.ReadMessage: person_messages.read_message,
     c.Focus: rungs.focus_step,
     c.MakePlan: make_plan.make_plan,
     c.Agree: make_plan.agree_on_plan,

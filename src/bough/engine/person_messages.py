@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
+from bough.core.acceptance.requirements import render_requirements
+from bough.core.budget.ledger import find_reached_limit
 from bough.core.conversation import context
-from bough.core.ids import CONTROL
+from bough.core.errors import Unavailable
+from bough.core.ids import CONTROL, GOAL
 from bough.core.journal.round_fold import PERSON
+from bough.core.planning import prompt_values
+from bough.core.planning.message_reading import (
+    HEAR,
+    Heard,
+    find_owner,
+    list_demands,
+    list_replaced,
+    plan_for_demands,
+    read_heard,
+)
+from bough.core.planning.plan import Step
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task import Task
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import SETTLED, State
+from bough.engine.consult import consult
 from bough.engine.first_answer import wait_for_first
 from bough.engine.task_workspace import Site
 from bough.ports import Approval, Batches, Inbox, Ports
@@ -32,7 +50,14 @@ def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[
                         ports.stop.request(now=now)
                     case e.PauseRequested(by=by):
                         ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
-                    case e.PersonSaid() | e.PlanRuled() | e.CommandRuled() | e.ChangesAnswered():
+                    case (
+                        e.PersonSaid()
+                        | e.PlanRuled()
+                        | e.CommandRuled()
+                        | e.MessageRead()
+                        | e.RequirementRestored()
+                        | e.ChangesAnswered()
+                    ):
                         ports.inbox.add(record)
 
     return look
@@ -42,11 +67,90 @@ def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
     """Messages to the task, or to all tasks, that have not reached it yet. An open question takes one as its answer."""
     if task.talk.question:
         return []
-    return [
-        e.MessageReceived(record.seq, said.text, said.by)
-        for record in inbox.after(task.talk.heard)
-        if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task)
-    ]
+    read = {record.event.said: record.event for record in inbox.after(0) if isinstance(record.event, e.MessageRead)}
+    found: list[e.MessageReceived] = []
+    for record in inbox.after(task.talk.heard):
+        said = record.event
+        if not isinstance(said, e.PersonSaid) or not _is_for_task(said, task):
+            continue
+        if record.seq not in read and (task.id != GOAL or task.plan.steps):
+            break  # The goal reads it first: then it is known who does what it demands.
+        found.append(_build_received(record, said, task, read.get(record.seq)))
+    return found
+
+
+def _build_received(record: e.Record, said: e.PersonSaid, task: Task, read: e.MessageRead | None) -> e.MessageReceived:
+    """The message as a task hears it: the step that owns what it demands gets its requirements, the others are told who
+    does it."""
+    if read is None or not read.requirements or not read.owner:
+        return e.MessageReceived(record.seq, said.text, said.by)
+    if task.id == read.owner or task.id.startswith(f"{read.owner}/") or task.id.partition("@")[0] == read.owner:
+        return e.MessageReceived(record.seq, said.text, said.by, read.requirements)
+    text = (
+        f"{said.text}\n\n(The step `{read.owner}` does this. Leave it to that step, and keep it in mind for your own.)"
+    )
+    return e.MessageReceived(record.seq, text, said.by)
+
+
+def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
+    """The first message whose demands the goal does not know yet."""
+    if task.id != GOAL or task.state in SETTLED:
+        return None
+    waiting = (r for r in inbox.after(task.talk.read) if isinstance(r.event, e.PersonSaid | e.RequirementRestored))
+    return next(waiting, None)
+
+
+async def read_message(command: c.ReadMessage, task: Task, site: Site) -> Batches:
+    """What a message demands becomes requirements of the goal, with one step that owns them. Where a model reads the
+    goal, it reads this too; else the form of the text decides."""
+    record, ports = command.said, site.ports
+    said = record.event
+    if isinstance(said, e.RequirementRestored):
+        yield [replace(said, said=record.seq)]
+        return
+    assert isinstance(said, e.PersonSaid)
+    heard = Heard()
+    if task.step.plan_first and not find_reached_limit(task.budget.spend, task.budget.limits):
+        values = {
+            "asked": render_requirements(task.asked),
+            "steps": prompt_values.outline_steps(task.plan.steps) or "There is one engineer, and no steps.",
+            "said": said.text,
+        }
+        try:
+            asked = await consult(task, site, "message", "fast", values, HEAR)
+        except Unavailable as error:
+            yield [e.HelperFailed("message", str(error))]
+        else:
+            heard = read_heard(asked.answer) if asked.answer is not None else heard
+            yield asked.events
+    at = time.strftime("%H:%M", time.localtime(record.at))
+    added = list_demands(said.text, heard, task.asked, f"{said.by or 'you'}, {at}")
+    replaces = list_replaced(heard, task.asked, added)
+    owner, events = "", list[e.AnyEvent]()
+    if added and task.plan.steps:
+        found = find_owner(task, heard, tuple(replaces), said.task)
+        owner, changed = plan_for_demands(task, added, said.text, found)
+        if changed is not None:
+            events = _change_plan(task, changed)
+    read = e.MessageRead(record.seq, added, replaces, owner)
+    if ports.inbox.post is not None:  # Agents, here and elsewhere, hear the message from now on.
+        await ports.inbox.post(read)
+    if ports.inbox.look is not None:
+        await ports.inbox.look()
+    yield [read, *events]
+
+
+def _change_plan(task: Task, changed: Step) -> list[e.AnyEvent]:
+    """The steps that have not begun, with one that is new or covers more. Work that was about to end continues."""
+    later = [step for step in task.plan.steps if step.name not in task.children.begun]
+    names = [step.name for step in later]
+    steps = [changed if step.name == changed.name else step for step in later]
+    steps += [changed] if changed.name not in names else []
+    said = f"add {changed.name}: a message of yours" if changed.name not in names else f"{changed.name} covers more"
+    events: list[e.AnyEvent] = [e.PlanChanged(tuple(steps), (said,))]
+    if task.state is State.TESTING:
+        events.append(e.StateChanged(State.IN_PROGRESS, "a message adds a requirement"))
+    return events
 
 
 def _is_for_task(said: e.PersonSaid, task: Task) -> bool:

@@ -37,7 +37,7 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
 async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
     """People's messages reach the agent, and stop requests are obeyed. Stopping now cuts off the current effect."""
     for record in await ports.store.read(run, CONTROL):
-        if isinstance(record.event, e.PersonSaid) and record.seq <= since:
+        if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored) and record.seq <= since:
             ports.inbox.add(record)
     look = ports.inbox.look = make_listener(run, since, ports)
     work = asyncio.current_task()

@@ -18,7 +18,7 @@ from bough.engine.base_check import check_base
 from bough.engine.person_messages import make_listener
 from bough.engine.run_steps import Crew
 from bough.engine.step_beginnings import Beginnings
-from bough.ports import Claim, Ports
+from bough.ports import Claim, Ports, shown
 
 HEARTBEAT = 1.0
 """Seconds between reads of people's requests; the lease is renewed on the way."""
@@ -52,8 +52,9 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
     if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
-        async for events in check_base(state, ports):
-            state = await _append(state, claim, events, ports)
+        with shown(ports, GOAL, "checking your files as they are"):
+            async for events in check_base(state, ports):
+                state = await _append(state, claim, events, ports)
     while (move := next_move(state, goal)) is not None:
         match move:
             case Start():
@@ -104,7 +105,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
         for record in asked:
-            if isinstance(record.event, e.PersonSaid):
+            if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored):
                 ports.inbox.add(record)
         ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
@@ -131,7 +132,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
 
 async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
     """A journal that cannot be written or read for now (locked, a full disk) is retried; a lost claim ends it."""
-    renewed = ports.timer()
+    renewed, away = ports.timer(), False
     while True:
         # A third of the lease: two beats may fail before somebody else thinks that we are gone.
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
@@ -141,7 +142,12 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
                 renewed = ports.timer()
             await ports.store.check(claim)
             await look()
+            if away:
+                ports.waiting("")
+            away = False
         except ClaimLost:
             raise
         except StoreError as error:
-            ports.progress(GOAL, f"\n{error}\n")
+            if not away:
+                ports.waiting(f"{error} Trying again; should it stay away, `bough resume {claim.run}` continues later.")
+            away = True

@@ -40,9 +40,9 @@ from bough.engine.conclude import conclude
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
-from bough.engine.task_loop import Book, drive_task
+from bough.engine.task_loop import Book, drive_task, read_messages
 from bough.engine.task_workspace import Site, pause
-from bough.ports import Ports
+from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"
 
@@ -77,7 +77,7 @@ class Crew(Struct, eq=False):
         # A parent that kept its place while it waits would block its own children with `--jobs 1`.
         self.agents.release()
         try:
-            await Steps(self, book, MergeQueue(book.merging)).run_to_end()
+            await Steps(self, book, MergeQueue(book.merging), site).run_to_end()
         finally:
             await self.agents.acquire()
         site.moved()
@@ -134,6 +134,7 @@ class Steps(Struct, eq=False):
     crew: Crew
     book: Book
     train: MergeQueue
+    site: Site
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     parked: dict[str, int] = field(default_factory=dict)
     """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
@@ -143,6 +144,8 @@ class Steps(Struct, eq=False):
     async def run_to_end(self) -> None:
         """Until the steps are finished, or the task rests."""
         book, live = self.book, self.live
+        said = asyncio.Event()
+        unwatch = self.crew.ports.inbox.watch(said.set)
         try:
             if is_joined(book.task):
                 await self._call_off()
@@ -154,12 +157,16 @@ class Steps(Struct, eq=False):
                     await self._begin()
                 if not live:
                     break
-                await asyncio.wait(live.values(), return_when=asyncio.FIRST_COMPLETED)
+                said.clear()
+                hearing = asyncio.create_task(said.wait())
+                await asyncio.wait([*live.values(), hearing], return_when=asyncio.FIRST_COMPLETED)
+                hearing.cancel()
                 for name in [name for name, work in live.items() if work.done()]:
                     live.pop(name).result()
                 if is_joined(book.task):
                     await self._call_off()
         finally:
+            unwatch()
             await _cancel_all(live.values())
         if book.task.halt is None and self.crew.ports.stop.requested:
             await book.write([e.TaskHalted(*self.crew.ports.stop.halt)])
@@ -175,6 +182,7 @@ class Steps(Struct, eq=False):
         """Start everything that is ready. What is ready is recomputed after each event."""
         book = self.book
         await book.hear()
+        await read_messages(book, self.site)
         for name, free in list(self.parked.items()):
             # When no running step can give anything back, the first one has to make do with what is left.
             if not self.live or book.task.left.rounds > free:
@@ -321,13 +329,17 @@ class Steps(Struct, eq=False):
         book, crew = self.book, self.crew
         queue = StepMerger(crew.run, crew.ports, book, self._carry)
         need = queue.need(child) if child.state is State.COMPLETED else None
+        if need is not None:
+            crew.ports.doing(child.id, "waiting for its turn to be merged")
         async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
             state, why, tree, spend = child.state, child.why, book.task.tree, child.budget.spend
             brought = None
             if state is not State.COMPLETED:
                 spend = await crew.spent(child)
             else:
-                brought = await queue.bring(step, child, again, car)
+                await book.write([e.MergeStarted(step.name)])
+                with shown(crew.ports, child.id, f"merging into {book.task.id}"):
+                    brought = await queue.bring(step, child, again, car)
                 merged, spend = brought.task, brought.spend
                 if merged.halt is not None:
                     if await self._handle_halt(step, merged, spend):

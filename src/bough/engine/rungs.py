@@ -17,18 +17,17 @@ from bough.core.ids import child_path
 from bough.core.journal.task_fold import fold_task
 from bough.core.ladder.escalation import Decision, Rung
 from bough.core.ladder.failure_report import render_report
-from bough.core.messages import Answer
+from bough.core.messages import Answer, AnswerProtocol
 from bough.core.planning import prompt_values
-from bough.core.planning.attempts import build_attempts
 from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
-from bough.core.planning.plan import Step, Tier
+from bough.core.planning.plan import Role, Step, Tier
 from bough.core.planning.prompt_values import Past
 from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.agent_protocol import build_attempt, find_agent
-from bough.engine.conclude import conclude
+from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_spoken
+from bough.engine.conclude import conclude, note_outcome
 from bough.engine.consult import Consulted, consult
 from bough.engine.person_messages import ask_question
 from bough.engine.planner_steps import Taken, ask_for_steps
@@ -37,6 +36,8 @@ from bough.ports import Batches
 
 DEAD_END = 600
 """Characters of a dead end that bough itself writes down."""
+UNFIT = {"tools": "this model does not call tools reliably", "text": "this model does not write usable blocks"}
+"""Why a model gets the other protocol."""
 PART = 24_000
 """Tokens of a conversation that a helper is shown at once."""
 
@@ -108,34 +109,43 @@ async def _use_stronger_model(decision: Decision, task: Task, site: Site) -> Bat
         return
     messages = task.attempt.messages if task.attempt else ()
     text = pruning.prune_plainly(messages, await collect_facts(task, site))
-    spoken = site.ports.protocols.of(site.ports.models["strong"].name)
+    spoken = find_spoken(task, site, "strong")
     role = task.attempt.role if task.attempt else task.step.role
     in_text = spoken.protocol == "text" and not find_agent(task, site, role, "strong")
     fresh = build_attempt(task, site, role, "strong") if in_text else _build_attempt(task, site, text, "strong")
-    begins: list[e.AnyEvent] = [await fresh]
-    if task.state is State.TEST_FAILED:
-        begins.append(e.StateChanged(State.IN_PROGRESS, decision.reason))
-    yield begins
+    yield [await fresh, *_continue(task, decision)]
 
 
 async def _switch_protocol(decision: Decision, task: Task, site: Site) -> Batches:
     """The same work starts over in the other protocol, which the model uses from now on."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
-    site.ports.protocols.learn(site.ports.models[attempt.tier].name, "text", _describe_reason(task, decision))
-    yield [await build_attempt(task, site, attempt.role, attempt.tier)]
+    other: AnswerProtocol = "tools" if task.in_text else "text"
+    site.ports.protocols.learn(
+        site.ports.models[attempt.tier].name, other, f"{UNFIT[attempt.protocol]}: {_describe_reason(task, decision)}"
+    )
+    yield [await build_attempt(task, site, task.step.role, attempt.tier, other), *_continue(task, decision)]
 
 
-async def _make_attempts(decision: Decision, task: Task, site: Site) -> Batches:
-    """Several fresh attempts, each from where the task started. The first one proven counts."""
-    # From the base, not from what the stuck agent left: independent attempts are worth more than variations of one
-    # mistake.
+async def _try_again(decision: Decision, task: Task, site: Site) -> Batches:
+    """Another attempt at the task by a model that acts in text. A repair continues the best one so far, any other
+    starts from the beginning: independent attempts are worth more than variations of one mistake."""
+    assert task.attempt is not None, "no attempt has failed"
+    tier, best = task.attempt.tier, task.acceptance.best
+    note_outcome(task, site, won=False)
+    tactic = await choose_next_tactic(task, site, tier)
+    repairs = tactic == "repair" and best is not None
+    tree = best.tree if best and repairs else task.base
+    role: Role = "bug_hunter" if repairs else task.step.role
     workspace = await site.open(task)
-    await workspace.restore(task.base)
-    restored = e.WorkspaceRestored(task.base, "each attempt starts from the beginning")
-    steps = build_attempts(task.step, task.rules.ladder.attempts)
-    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "fresh attempts start")]
-    yield [restored, e.Planned(steps, "fresh attempts start", join="any"), *change]
+    await workspace.restore(tree)
+    begun = await build_attempt(replace(task, tree=tree), site, role, tier, tactic=tactic)
+    why = "the best attempt so far is repaired" if repairs else "another attempt from the beginning"
+    yield [e.WorkspaceRestored(tree, why), begun, *_continue(task, decision)]
+
+
+def _continue(task: Task, decision: Decision) -> list[e.AnyEvent]:
+    return [e.StateChanged(State.IN_PROGRESS, decision.reason)] if task.state is State.TEST_FAILED else []
 
 
 async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
@@ -251,7 +261,7 @@ async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
 
 _CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {
     "other_protocol": _switch_protocol,
-    "attempts": _make_attempts,
+    "attempts": _try_again,
     "prune": _prune,
     "decompose": _decompose,
     "zoom_out": _zoom_out,

@@ -23,7 +23,7 @@ from bough.core.merge import conflict_brief
 from bough.core.merge.conflict_hunks import Merge, Needed
 from bough.core.merge.lockfiles import find_remake_command
 from bough.core.planning.plan import Step, Tier
-from bough.core.tree import next_moves
+from bough.core.tree import next_moves, task_result
 from bough.core.tree.scope import build_scope
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -277,7 +277,7 @@ class StepMerger(Struct, eq=False):
         told = conflict_brief.render_conflicts(tried.conflicts, tried.says, texts)
         values = {
             "why": tried.why,
-            "theirs": conflict_brief.describe_intent(child.step, child.acceptance.claim or ""),
+            "theirs": conflict_brief.describe_intent(child.step, task_result.get_summary(child)),
             "ours": conflict_brief.describe_intents(self.book.task, beside, tried.conflicts),
             "conflicts": context.render_section("The conflicts", told),
         }

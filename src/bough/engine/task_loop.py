@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from bough.core.budget.ledger import seconds_left
-from bough.core.commands import Command, Conclude, Rest, takes_long
+from bough.core.commands import Command, Conclude, ReadMessage, Rest, describe_work, takes_long
 from bough.core.decide import decide
 from bough.core.errors import DiskFull
 from bough.core.events import AnyEvent, Record, TaskHalted
@@ -15,7 +15,7 @@ from bough.core.journal.task_fold import evolve_task, fold_task
 from bough.core.tree.next_moves import is_over
 from bough.core.tree.task import Task
 from bough.engine.perform import perform
-from bough.engine.person_messages import collect_received
+from bough.engine.person_messages import collect_received, find_unread
 from bough.engine.task_workspace import Site
 from bough.ports import Claim, Ports
 
@@ -44,13 +44,13 @@ class Book:
         async with self._lock:
             if not (events := make(self.task)):
                 return
-            # An append that was cancelled half-way may be durable: without waiting for it, the next one would name a
-            # wrong version.
-            writing = asyncio.ensure_future(self._ports.store.append(self._claim, events, expected=self.task.version))
+            store, claim = self._ports.store, self._claim
             try:
-                self._take(await asyncio.shield(writing))
+                self._take(await store.append(claim, events, expected=self.task.version))
             except asyncio.CancelledError:
-                self._take(await writing)  # A write that has started becomes durable, and is known here.
+                # A write that has started becomes durable: unknown here, the next one would name a wrong version.
+                written = await store.read(claim.run, claim.task)
+                self._take([record for record in written if record.version > self.task.version])
                 raise
 
     async def hear(self, look: bool = False) -> bool:
@@ -88,12 +88,21 @@ async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> T
             await tend(book, site)
             continue
         await book.hear()
+        await read_messages(book, site)
         command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
         # A last look before the end: what a person said in this second must not be met by a task that is over.
-        if isinstance(command, Conclude) and await book.hear(look=True):
+        if isinstance(command, Conclude) and (await book.hear(look=True) or find_unread(book.task, ports.inbox)):
             continue
         await _carry_out(command, book, site)
     return book.task
+
+
+async def read_messages(book: Book, site: Site) -> None:
+    """What people said to the run becomes part of what the goal asks, before anything else is decided."""
+    while not site.ports.stop.requested and (said := find_unread(book.task, site.ports.inbox)) is not None:
+        await _carry_out(ReadMessage(said), book, site)
+        if find_unread(book.task, site.ports.inbox) is said:
+            return  # The time is up.
 
 
 async def _carry_out(command: Command, book: Book, site: Site) -> None:
@@ -101,9 +110,12 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
     timer, before = site.ports.timer, book.task.budget.spend.seconds
     began, limits = timer(), book.task.budget.limits
     left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None
+    what = describe_work(command)
     try:
         # Around the whole effect, since no tool, check or model call has to know how much time the run has left.
         async with asyncio.timeout(left) as limit:
+            if what:
+                site.ports.doing(book.task.id, what)
             async for events in perform(command, book.task, site):
                 try:
                     await book.write(events)
@@ -119,3 +131,6 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
         if not book.task.resting:
             spent = f"the budget of {limits.minutes:.4g} minutes is spent"
             await book.write([TaskHalted("budget", spent, uncounted)])
+    finally:
+        if what:
+            site.ports.doing(book.task.id, "")

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Check, Verdict
+from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
 from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
@@ -26,6 +26,9 @@ from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.ports import Judgement, Ports, Talk, Workspace
+from bough.trust import handles
+from bough.trust.files import Place
+from bough.trust.wishes import ABOUT_THE_VERDICT
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 """The first of these that a folder has."""
@@ -118,19 +121,8 @@ def write_goal_file(workspace: Workspace, goal: str) -> None:
     """The whole goal as a file that the agent can read: outside the checkout, so that it is not part of the work. That
     folder is the agent's: links in it are not followed."""
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    folder = os.open(workspace.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    part = f".{context.GOAL_FILE}"
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(part, dir_fd=folder)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(part, flags, 0o444, dir_fd=folder), "w", encoding="utf-8") as file:
-            file.write(f"{goal.rstrip()}\n")
-        os.replace(part, context.GOAL_FILE, src_dir_fd=folder, dst_dir_fd=folder)
-    except IsADirectoryError:
-        pass  # The agent has put a folder there: its own files tell it nothing of the goal then.
-    finally:
-        os.close(folder)
+    with suppress(IsADirectoryError):  # The agent has put a folder there: its own files tell it nothing of the goal.
+        Place(workspace.scratch, context.GOAL_FILE).write(f"{goal.rstrip()}\n".encode(), 0o444)
 
 
 async def render_system_prompt(task: Task, site: Site, template: str = "agent") -> str:
@@ -176,24 +168,32 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
 
 def _read_instructions(workspace: Workspace) -> str:
     """The repository's own instructions for agents: from the top, then from the folder where the work starts."""
-    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
+    top, below = Place(workspace.root), workspace.folder.relative_to(workspace.root).as_posix()
     texts = []
-    for folder in folders:
-        found = [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
-        for path in (path for path in found[:1] if not path.is_symlink()):
-            with path.open("rb") as file:
-                texts.append(file.read(INSTRUCTIONS_LIMIT).decode(errors="replace").strip())
+    for folder in (top, top / below) if below != "." else (top,):
+        found = [place for name in INSTRUCTIONS if (place := folder / name).is_regular()]
+        texts += [place.text(INSTRUCTIONS_LIMIT).strip() for place in found[:1]]
     return "\n\n".join(texts)
 
 
 async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
     """The verdict on the task's tree. A check that leaves unreadable files has failed."""
+    if not task.step.requires_testing:
+        return Judgement(Verdict("passed", "no check was required", tree=task.tree))
     try:
-        return await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+        judged = await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+        return replace(judged, verdict=_name_settings(judged.verdict, run))
     except (OSError, Unkeepable) as error:
         command = check.command if check else ""
         reason = f"the check left files behind that cannot be read ({error})"
         return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
+
+
+def _name_settings(verdict: Verdict, run: Run) -> Verdict:
+    """A verdict that holds under settings of the repository says under which."""
+    bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
+    said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
+    return replace(verdict, advice=(*verdict.advice, *said)) if said else verdict
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:
@@ -211,11 +211,8 @@ async def clear_scratch(workspace: Workspace) -> None:
 def _clear_folder(scratch: Path) -> None:
     shutil.rmtree(scratch.with_name(f"{scratch.name}.private"), ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
-    for place in scratch.iterdir():
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        else:
-            place.unlink(missing_ok=True)
+    for name, _ in Place(scratch).list():
+        handles.remove_below(os.fsencode(scratch), os.fsencode(name))
 
 
 def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from bough import __version__
 from bough.app import Choices, RunObserver, Session, open_session, run_messages
+from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.messages import Call
@@ -29,7 +30,9 @@ from bough.core.planning.plan import Step, build_goal_step
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task_state import SETTLED, State
 from bough.interfaces.terminal.event_lines import Teller
+from bough.interfaces.terminal.formatting import one_line
 from bough.ports import Approval, Stop
+from bough.trust.files import Place
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
 
@@ -44,7 +47,7 @@ KINDS: dict[str, schema.ToolKind] = {
 }
 SHOWN = 4_000
 """Maximum characters of a tool's output that are sent to the editor."""
-OVER = ("completed", "not_verified", "failed")
+OVER = ("completed", "not_proven", "failed")
 """Any other run resumes with the next prompt, even one whose process died."""
 
 
@@ -151,6 +154,14 @@ class EditorSession:
     async def _permit(self, line: str, task: str) -> str | None:
         return "yes" if await self.permits(f"Run this command of {task}?\n{line}", "Run it", "Do not run it") else "no"
 
+    async def _ask_consent(self) -> None:
+        """What the repository's settings ask for, once."""
+        root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
+        if wishes and not self.choices.trust_config:
+            listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
+            what = f"The settings in {root} ask for more than the defaults. Allow that here, from now on?\n{listed}"
+            answer_wishes(root, wishes, allowed=await self.permits(what, "Allow it", "Do not allow it"))
+
     async def _defer_question(self, question: str) -> None:
         """The next prompt answers it; nothing waits for it meanwhile."""
         return
@@ -164,6 +175,7 @@ class EditorSession:
 
     async def hear(self, text: str) -> Outcome:
         self.stop, self._steps = Stop(), {}
+        await self._ask_consent()
         async with open_session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
             last = await opened.view(kept.runs[-1]) if kept.runs else None
@@ -239,19 +251,17 @@ class EditorSession:
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _find_place(self, opened: Session) -> Path:
-        return opened.home / "sessions" / f"{self.id}.json"
+    def _find_place(self, opened: Session) -> Place:
+        return Place(opened.home, f"sessions/{self.id}.json")
 
     def load(self, opened: Session) -> SavedSession:
         place = self._find_place(opened)
-        return msgspec.json.decode(place.read_bytes(), type=SavedSession) if place.exists() else SavedSession()
+        return msgspec.json.decode(place.read(), type=SavedSession) if place.is_regular() else SavedSession()
 
     def keep(self, opened: Session, kept: SavedSession) -> None:
         place = self._find_place(opened)
-        place.parent.mkdir(exist_ok=True)
-        part = place.with_suffix(".part")
-        part.write_bytes(msgspec.json.encode(kept))
-        part.replace(place)
+        place.make_parents()
+        place.write(msgspec.json.encode(kept))
 
 
 class Agent:

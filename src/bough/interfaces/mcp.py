@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -20,12 +18,16 @@ from typing import IO, Annotated, Any
 import msgspec
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from bough import __version__
+from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.interfaces.terminal.event_lines import Teller
+from bough.interfaces.terminal.formatting import one_line
+from bough.trust.programs import open_own, start_own
 
 POLL = 0.2
 """Seconds between polls of a run's output; each reports only the latest news."""
@@ -54,15 +56,11 @@ class Commands:
 
     def argv(self, command: str, *arguments: str) -> list[str]:
         # What an agent passes comes after `--`, so it is never taken for an option.
-        return [sys.executable, "-m", "bough", command, "--dir", str(self.folder), *arguments]
+        return [command, "--dir", str(self.folder), *arguments]
 
     async def output(self, command: str, *arguments: str) -> str:
-        process = await asyncio.create_subprocess_exec(
-            *self.argv(command, *arguments),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+        words = self.argv(command, *arguments)
+        process = await open_own(self.folder, *words, out=asyncio.subprocess.PIPE, new_session=False)
         try:
             out, err = await asyncio.wait_for(process.communicate(), LONGEST)
         except TimeoutError:
@@ -85,8 +83,7 @@ class Commands:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             # Not asyncio's: it would end the run with the server. Files, not pipes: the run can keep writing when
             # nobody reads.
-            start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
-            process = await asyncio.to_thread(start, argv)
+            process = await asyncio.to_thread(partial(start_own, self.folder, *argv, out=out, err=err))
             told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()
             while process.poll() is None and clock() - began < (seconds if told.run else max(seconds, STARTING)):
@@ -140,6 +137,26 @@ def make_server(commands: Commands) -> MCPServer:
     return server
 
 
+class _Consent(BaseModel):
+    allow: bool = Field(description="Allow these settings of the repository, here and from now on.")
+
+
+async def _ask_consent(context: Context, folder: Path) -> None:
+    """The person, through their client, about what the repository's settings ask for. Without an answer those are
+    ignored."""
+    root, wishes = await asyncio.to_thread(list_open_wishes, folder)
+    if not wishes:
+        return
+    listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
+    message = f"The settings in {root} ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
+    try:
+        said = await context.elicit(message, _Consent)
+    except (MCPError, RuntimeError, ValueError):  # a client that cannot ask
+        return
+    if said.action in ("accept", "decline"):
+        answer_wishes(root, wishes, allowed=said.action == "accept" and said.data.allow)
+
+
 def _add_running(server: MCPServer, commands: Commands) -> None:
     """Tools that carry a run out and wait for it."""
 
@@ -154,6 +171,7 @@ def _add_running(server: MCPServer, commands: Commands) -> None:
     ) -> dict[str, Any]:
         """Work on a goal in a private copy of the repository and report its status. The run continues when this server
         or the connection ends."""
+        await _ask_consent(context, commands.folder)
         options = ["--yes", "--ask-later", "--jobs", str(jobs)]
         options += ["--check", check] if check else []
         options += ["--continue", continues] if continues else []

@@ -73,6 +73,9 @@ LIVE_KINDS = (
     "CommandFinished",
     "CompactionStarted",
     "Compacted",
+    "ProbesStarted",
+    "ProbesFinished",
+    "MergeStarted",
 )
 """What a view also needs, to show what a task is doing right now and how long its tools took."""
 
@@ -256,7 +259,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """How it ended (`completed`, `not_verified`, `failed`), or why it is halted: `budget`, `stopped`, `paused` …"""
+    """How it ended (`completed`, `not_proven`, `failed`), or why it is halted: `budget`, `stopped`, `paused` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]

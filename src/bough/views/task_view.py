@@ -256,7 +256,7 @@ def _see_child_merged(task: TaskView, event: e.ChildMerged, record: e.Record) ->
 
 def _see_child_settled(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
     """Only the work comes from the child: what it spent is counted on its own line."""
-    task.tree = event.tree
+    task.tree, task.doing = event.tree, ""
 
 
 def _see_pass_ended(task: TaskView, event: e.PassEnded, record: e.Record) -> None:
@@ -289,6 +289,18 @@ def _see_attempt_started(task: TaskView, event: e.AttemptStarted, record: e.Reco
 
 def _see_check_started(task: TaskView, event: e.CheckStarted, record: e.Record) -> None:
     task.doing = f"checking: {event.command}" if event.command else "checking"
+
+
+def _see_probes_started(task: TaskView, event: e.ProbesStarted, record: e.Record) -> None:
+    task.doing = f"running {len(event.names)} cases of probes"
+
+
+def _see_probes_finished(task: TaskView, event: e.ProbesFinished, record: e.Record) -> None:
+    task.doing = ""
+
+
+def _see_merge_started(task: TaskView, event: e.MergeStarted, record: e.Record) -> None:
+    task.doing = f"merging {event.child}"
 
 
 def _see_check_finished(task: TaskView, event: e.CheckFinished, record: e.Record) -> None:
@@ -343,6 +355,9 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.AttemptStarted: _see_attempt_started,
     e.CheckStarted: _see_check_started,
     e.CheckFinished: _see_check_finished,
+    e.ProbesStarted: _see_probes_started,
+    e.ProbesFinished: _see_probes_finished,
+    e.MergeStarted: _see_merge_started,
     e.ChangesRuled: _see_changes_ruled,
     e.WorkspaceRestored: _see_workspace_restored,
     e.CheckpointMade: _see_checkpoint_made,

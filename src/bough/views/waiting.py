@@ -91,7 +91,7 @@ class WaitingView:
     def _see_requirements(self, record: e.Record) -> None:
         assert isinstance(record.event, e.RequirementsRead)
         found = record.event.requirements
-        self._asked[record.task] = tuple(one.text for one in found) if len(found) > 1 else ()
+        self._asked[record.task] = tuple(one.whole for one in found) if len(found) > 1 else ()
 
     def _see_plan_proposed(self, record: e.Record) -> None:
         assert isinstance(record.event, e.PlanProposed)

@@ -19,12 +19,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.fleet import list_present_workers
+from bough.adapters.executors.fleet import explain_wait, list_present_workers, set_aside, take_back
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core import events as e
@@ -71,16 +71,34 @@ class Handed(msgspec.Struct, frozen=True):
     since: int
 
 
+def load_dbos() -> tuple[Any, Any]:
+    """DBOS, and its serializer for JSON. It pickles by default, and reads a row that says it is pickled whatever the
+    serializer: whoever may write to the database could run code on every worker. Such rows are refused."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            import dbos
+            from dbos import _serialization
+    except ModuleNotFoundError as error:
+        raise lacking("A worker", "cluster") from error
+    setattr(_serialization.DefaultSerializer, "deserialize", _refuse_pickle)  # noqa: B010
+    return dbos, _serialization.DBOSPortableJSONSerializer()
+
+
+def _refuse_pickle(serializer: object, text: str) -> None:
+    raise TypeError("a row of the queue is pickled, not JSON: bough never writes such rows")
+
+
 @contextmanager
 def _told(server: Server) -> Iterator[None]:
-    """DBOS's database is the store's: its errors read the same."""
+    """DBOS's database is the store's: its errors read the same. It lets those of its libraries through."""
+    from psycopg import Error
     from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except SQLAlchemyError as error:
-        said = " ".join(str(getattr(error, "orig", None) or error).split())
-        raise StoreError(f"{server.name} cannot be reached: {said}") from error
+    except (SQLAlchemyError, Error) as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split()).partition(" Is the server running")[0]
+        raise StoreError(f"{server.name} cannot be reached: {said}. Is the server running?") from error
 
 
 def make_queue_name(tags: Sequence[str]) -> str:
@@ -130,20 +148,15 @@ class Intake:
 
     def start(self) -> None:
         """In a thread: it makes its tables and starts threads of its own."""
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                from dbos import DBOS
-                from dbos._serialization import DBOSPortableJSONSerializer
-        except ModuleNotFoundError as error:
-            raise lacking("A worker", "cluster") from error
+        dbos, serializer = load_dbos()
+        DBOS = dbos.DBOS
         url, schema = _address(self._server)
         DBOS(
             config={
                 "name": NAME,
                 "application_version": VERSION,
                 "executor_id": self._executor,
-                # DBOS pickles by default: whoever may write to the database could then run code on every worker.
-                "serializer": DBOSPortableJSONSerializer(),
+                "serializer": serializer,
                 "log_level": "CRITICAL",
                 # A workflow keeps its thread until the task rests, and DBOS needs some for itself.
                 "max_executor_threads": self._slots + 8,
@@ -279,6 +292,8 @@ class _Waiting(msgspec.Struct, eq=False):
     """The task's version when it was last enqueued."""
     handed: Handed | None = None
     tags: tuple[str, ...] = ()
+    worker: str = ""
+    """Who took it last."""
 
     @property
     def is_over(self) -> bool:
@@ -305,7 +320,10 @@ class DbosExecutor:
         self._run = ""
         self._beginning = asyncio.Lock()
         self._passed_on: list[e.AnyEvent] = []
-        self._told: set[str] = set()
+        self._said = ""
+        """What it waits for."""
+        self._met = time.strftime("%H:%M:%S")
+        """When there was a worker last."""
         # It takes a second to load: that happens while the run is prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
@@ -349,24 +367,21 @@ class DbosExecutor:
         since = asked[-1].seq if asked else 0
         with _told(self._server):
             self._client = await self._connecting
+        await asyncio.to_thread(self._server.run, take_back, PATIENCE)
         self._since = since
         self._follower = asyncio.create_task(self._follow())
         ports.stop.watch(self._pass_on_stop)
 
     def _connect(self) -> DBOSClient:
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                from dbos import DBOSClient
-                from dbos._serialization import DBOSPortableJSONSerializer
-        except ModuleNotFoundError as error:
-            raise lacking("A worker", "cluster") from error
+        dbos, serializer = load_dbos()
         url, schema = _address(self._server)
-        return DBOSClient(
+        client: DBOSClient = dbos.DBOSClient(
             system_database_url=url,
             dbos_system_schema=schema,
-            serializer=DBOSPortableJSONSerializer(),
+            serializer=serializer,
             application_name=NAME,
         )
+        return client
 
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -470,13 +485,34 @@ class DbosExecutor:
                     waiting.task = evolve_task(waiting.task, record)
                 elif record.version > waiting.task.version:
                     await self._catch_up(waiting)
+                if isinstance(record.event, e.TaskCreated | e.TaskResumed):
+                    waiting.worker = record.event.worker
                 ports.recorded(record)
             elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
                 ports.recorded(record)
         for waiting in [each for each in self._waiting.values() if each.is_over]:
             # Its worker releases it, so that the next one can take it.
             if await ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
-                waiting.result.set_result(waiting.task)
+                await self._settle(waiting)
+
+    async def _settle(self, waiting: _Waiting) -> None:
+        """A worker whose model cannot be used (a wrong key, no way out of its network) is set aside, and another one
+        takes its task; without another, the task rests as it is, and the run halts."""
+        halt, name = waiting.task.halt, waiting.worker
+        if halt is not None and halt.reason == "unavailable" and name:
+            if await self._set_aside(waiting, name, halt.message):
+                await self._hand_in(waiting)
+                return
+            said = msgspec.structs.replace(halt, message=f"on worker {name}: {halt.message}")
+            waiting.task = msgspec.structs.replace(waiting.task, halt=said)
+        waiting.result.set_result(waiting.task)
+
+    async def _set_aside(self, waiting: _Waiting, name: str, why: str) -> bool:
+        """Set a worker aside; returns whether another can take its task."""
+        await asyncio.to_thread(self._server.run, lambda db: set_aside(db, name, why), PATIENCE)
+        self._given().progress(waiting.task.id, f"\nworker {name} is set aside: {why}\n")
+        there = await asyncio.to_thread(self._server.run, list_present_workers, PATIENCE)
+        return any(each.takes_tasks and set(waiting.tags) <= set(each.tags) for each in there)
 
     async def _catch_up(self, waiting: _Waiting) -> None:
         read = fold_task(waiting.task.id, await self._given().store.read(self._run, waiting.task.id))
@@ -494,7 +530,8 @@ class DbosExecutor:
             self._client.list_workflows, workflow_ids=[each.workflow for each in open_], load_input=False
         )
         status = {each.workflow_id: each for each in found}
-        await self._say_who_waits([each for each in open_ if each.tags and not each.task.version])
+        queued = {each.workflow_id for each in found if each.status in ("ENQUEUED", "DELAYED")}
+        await self._say_what_is_missing([each for each in open_ if each.workflow in queued])
         for waiting in open_:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
@@ -509,27 +546,35 @@ class DbosExecutor:
                 continue
             waiting.failures = waiting.failures + 1 if waiting.task.version == waiting.moved else 1
             said = str(now.error or now.output or "") if now is not None else "its workflow is gone"
-            if waiting.failures > TRIES:
-                waiting.result.set_exception(WorkspaceError(f"{waiting.task.id} failed on {TRIES} workers: {said}"))
+            name = said.partition(": ")[0]
+            elsewhere = waiting.failures < 2 or await self._set_aside(waiting, name, said)
+            if waiting.failures > TRIES or not elsewhere:
+                waiting.result.set_exception(WorkspaceError(f"{waiting.task.id} fails on its workers: {said}"))
                 continue
             ports.progress(waiting.task.id, f"\nqueued again: {said}\n")
             await self._hand_in(waiting)
 
-    async def _say_who_waits(self, unbegun: list[_Waiting]) -> None:
-        """For a worker that no one has started: once per task."""
-        if not (new := [each for each in unbegun if each.task.id not in self._told]):
-            return
+    async def _say_what_is_missing(self, queued: list[_Waiting]) -> None:
+        """To whoever watches here, and through the store to whoever looks from elsewhere."""
         there = await asyncio.to_thread(self._server.run, list_present_workers)
-        for waiting in new:
-            if not any(set(waiting.tags) <= set(each.tags) for each in there):
-                self._told.add(waiting.task.id)
-                tags = " ".join(f"--tag {tag}" for tag in waiting.tags)
-                self._given().progress(waiting.task.id, f"\nwaiting for a worker: `bough worker {tags}` starts one\n")
+        if any(each.takes_tasks for each in there):
+            self._met = time.strftime("%H:%M:%S")
+        await self._say(explain_wait([(each.task.id, each.tags) for each in queued], there, self._met))
+
+    async def _say(self, text: str) -> None:
+        if text == self._said:
+            return
+        self._said = text
+        self._given().waiting(text)
+        say = "UPDATE runs SET waiting = %s WHERE run = %s"
+        await asyncio.to_thread(self._server.run, lambda db: db.run(say, text, self._run))
 
     async def close(self) -> None:
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.gather(self._follower, return_exceptions=True)
+            with suppress(StoreError):
+                await self._say("")
         await asyncio.wait([self._connecting])
         if not self._connecting.cancelled() and self._connecting.exception() is None:
             await asyncio.to_thread(self._connecting.result().destroy)

@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Sequence
 
 from msgspec import Struct, field
 
@@ -37,8 +38,15 @@ class Worker(Struct, frozen=True):
     """Seconds since it started …"""
     silent: float
     """… and since its last heartbeat, by the server's clock."""
+    trouble: str = ""
+    """Why it is set aside: it takes no tasks until it, or a run, is started again."""
+    lease: float = LEASE
     tasks: tuple[tuple[str, str], ...] = ()
     """What it works on: run and task."""
+
+    @property
+    def takes_tasks(self) -> bool:
+        return not self.draining and not self.trouble and self.silent < self.lease
 
     @property
     def id(self) -> str:
@@ -49,6 +57,7 @@ class Worker(Struct, frozen=True):
 _LIST = """
 SELECT worker, life, host, pid, slots, tags, version, draining,
        extract(epoch FROM now() - since)::float8, extract(epoch FROM now() - beaten)::float8,
+       coalesce(to_jsonb(workers) ->> 'trouble', ''), lease,
        (SELECT coalesce(array_agg(ARRAY[claims.run, claims.task] ORDER BY claims.run, claims.task), '{}')
         FROM claims WHERE claims.worker = workers.worker || %s || workers.life)
 FROM workers ORDER BY worker
@@ -60,16 +69,44 @@ def list_present_workers(db: Transaction) -> list[Worker]:
     rows = db.all(_LIST, LIFE)
     return [
         Worker(
-            *(name, life, host, pid, slots, tuple(tags), version, draining, up, silent),
+            *(name, life, host, pid, slots, tuple(tags), version, draining, up, silent, trouble, lease),
             tasks=tuple((run, task) for run, task in held),
         )
-        for name, life, host, pid, slots, tags, version, draining, up, silent, held in rows
+        for name, life, host, pid, slots, tags, version, draining, up, silent, trouble, lease, held in rows
     ]
 
 
 def drain(db: Transaction, name: str) -> bool:
     """Ask a worker to exit when its tasks are finished. False: there is none of that name."""
     return db.changed("UPDATE workers SET draining = true WHERE worker = %s", name) > 0
+
+
+def set_aside(db: Transaction, name: str, trouble: str) -> None:
+    """From its next heartbeat on, the worker takes no more tasks."""
+    db.run("UPDATE workers SET trouble = %s WHERE worker = %s", trouble, name)
+
+
+def take_back(db: Transaction) -> None:
+    """Whoever was set aside gets another chance: a person has started or resumed a run."""
+    db.run("UPDATE workers SET trouble = '' WHERE trouble <> ''")
+
+
+def explain_wait(unheld: Sequence[tuple[str, Sequence[str]]], there: Sequence[Worker], since: str) -> str:
+    """What tasks (with their tags) that nobody holds wait for; empty: for a free slot. `since`: when there was a worker
+    last."""
+    able = [each for each in there if each.takes_tasks]
+    if not unheld:
+        return ""
+    if not able:
+        aside = "".join(f"; {each.name} is set aside: {each.trouble}" for each in there if each.trouble)
+        return f"Waiting: no worker takes tasks since {since}: start one with `bough worker`{aside}"
+    for task, tags in unheld:
+        if not any(set(tags) <= set(each.tags) for each in able):
+            named = " and ".join(f"`{tag}`" for tag in tags)
+            start = " ".join(f"--tag {tag}" for tag in tags)
+            many = "tags" if len(tags) > 1 else "tag"
+            return f"Waiting: {task} needs a worker with the {many} {named}: start one with `bough worker {start}`"
+    return ""
 
 
 class Member(Struct, eq=False):
@@ -103,18 +140,19 @@ class Member(Struct, eq=False):
 
         self.server.run(enter, PATIENCE)
 
-    def beat(self) -> bool | None:
-        """Show that we are present. Whether we are asked to exit; None: we were removed."""
+    def beat(self) -> tuple[bool, str] | None:
+        """Show that we are present. Whether we are asked to exit, and why we are set aside; None: we were removed."""
 
-        def renew(db: Transaction) -> bool | None:
+        def renew(db: Transaction) -> tuple[bool, str] | None:
             row = db.one(
-                "UPDATE workers SET beat = beat + 1, beaten = now() WHERE worker = %s AND life = %s RETURNING draining",
+                "UPDATE workers SET beat = beat + 1, beaten = now() WHERE worker = %s AND life = %s "
+                "RETURNING draining, trouble",
                 *(self.name, self.life),
             )
             if row is None:
                 return None
             db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", self.id)
-            return bool(row[0])
+            return bool(row[0]), str(row[1])
 
         # No longer than the lease: after that others have our tasks, and beating again would only hide it.
         return self.server.run(renew, self.lease)

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, cast
 
 import mcp_types
@@ -30,6 +31,7 @@ from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
 from bough.core.servers import ToolServer
 from bough.ports import Sandbox, ToolResult, Tools, WorkFolder
+from bough.trust.programs import NoProgram, list_program_folders, resolve_command
 
 _LINE = 16 << 20
 """Bytes of one message."""
@@ -60,11 +62,15 @@ class Served(Struct):
     """Its own variables."""
     person: Mapping[str, str]
     """The person's variables, for what the settings ask of them."""
+    lacking: str = ""
+    """Why there is no program to start."""
 
     async def connect(self, workspace: WorkFolder) -> Connection:
         """`ServerLost` when it does not start."""
         if self.sandbox is None:
             connection = Connection(cast(Transport, over_http(self.settings, self.person)), None, self.settings.timeout)
+        elif not self.argv:
+            raise ServerLost(f"`{self.settings.command}` cannot be started: {self.lacking}.")
         else:
             pipes = await Pipes.open(self.sandbox, self.argv, workspace=workspace, env=self.env, longest=_LINE)
             connection = Connection(cast(Transport, over_pipes(pipes)), pipes, self.settings.timeout)
@@ -230,11 +236,21 @@ def _part(block: Any) -> str:
 
 
 def make_served(
-    name: str, settings: ToolServer, env: Mapping[str, str], make: Callable[[ToolServer, list[str]], Sandbox]
+    name: str,
+    settings: ToolServer,
+    env: Mapping[str, str],
+    make: Callable[[ToolServer, list[str]], Sandbox],
+    project: Path | None = None,
 ) -> Served:
     """`make`: the sandbox of a command with these settings."""
     if settings.url:
         return Served(name, settings, None, [], {}, env)
-    line = servers.argv(settings, env)
-    own = {key: servers.placed(value, env) for key, value in settings.env.items()}
-    return Served(name, settings, make(settings, line), line, own, env)
+    line, lacking = servers.argv(settings, env), ""
+    try:
+        line = resolve_command(line, project, env)
+    except NoProgram as error:
+        line, lacking = [], str(error.strerror)
+    # Of the checkout's variables, those that would have it load the checkout's programs and modules.
+    own = {"PATH": list_program_folders(project, env), "PYTHONPATH": ""}
+    own |= {key: servers.placed(value, env) for key, value in settings.env.items()}
+    return Served(name, settings, make(settings, line), line, own, env, lacking)

@@ -6,6 +6,7 @@ then nothing is known.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
@@ -27,7 +28,9 @@ class Capabilities(Struct, frozen=True):
     tools: bool | None = None
     """Whether its template supports tools; None: it does not say."""
     server: str = ""
-    """`Ollama`, `llama.cpp`; empty: neither."""
+    """`Ollama`, `llama.cpp`, `vLLM`; empty: unknown."""
+    about: str = ""
+    """How it describes the model: another description is another model."""
     unreachable: str = ""
     """Why it is unreachable: nothing listens there."""
     images: bool | None = None
@@ -36,7 +39,10 @@ class Capabilities(Struct, frozen=True):
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     try:
-        return await _read_capabilities(client, at, ollama)
+        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would be waited for for ever
+            return await _read_capabilities(client, at, ollama)
+    except TimeoutError:
+        return Capabilities()
     except Unreachable as error:
         return Capabilities(unreachable=str(explain_link_error(at, error, TIMEOUT)))
 
@@ -48,7 +54,10 @@ async def _read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capa
         if "capabilities" in shown or "model_info" in shown:
             running = await _request_json(client, at, "GET", f"{root}/api/ps")
             return _parse_ollama(shown, running, at.model)
-    return _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
+    found = _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
+    if found != Capabilities():
+        return found
+    return _parse_models(await _request_json(client, at, "GET", f"{at.base_url.rstrip('/')}/models"), at.model)
 
 
 def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:
@@ -66,7 +75,8 @@ def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) ->
     window = given or (int(set_to[1]) if set_to else OLLAMA_WINDOW)
     most = max(map(_to_number, trained), default=0)
     images = "vision" in able if isinstance(able, list) else None
-    return Capabilities(min(window, most) if most else window, tools, "Ollama", images=images)
+    about = _describe(shown, "modified_at") + _describe(_get_table(shown, "details"), "family", "parameter_size")
+    return Capabilities(min(window, most) if most else window, tools, "Ollama", about, images=images)
 
 
 def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
@@ -78,7 +88,21 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
     sees = _get_table(props, "modalities").get("vision")
     images = sees if isinstance(sees, bool) else None
     known = window or tools is not None
-    return Capabilities(window, tools, "llama.cpp", images=images) if known else Capabilities()
+    about = _describe(props, "model_path", "model_alias")
+    return Capabilities(window, tools, "llama.cpp", about, images=images) if known else Capabilities()
+
+
+def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
+    """vLLM says how long a conversation may be, others at least what they serve."""
+    entries = [entry for entry in _get_list(listed, "data") if isinstance(entry, dict)]
+    entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
+    window = _to_number(entry.get("max_model_len"))
+    about = _describe(entry, "id", "root", "max_model_len")
+    return Capabilities(window, server="vLLM" if window else "", about=about)
+
+
+def _describe(found: dict[str, Any], *keys: str) -> str:
+    return " ".join(f"{key}={str(found[key])[:200]}" for key in keys if found.get(key))
 
 
 async def _request_json(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:

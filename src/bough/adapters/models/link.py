@@ -1,4 +1,4 @@
-"""A request and its answer, and what can go wrong between them. The only implementation is http.py."""
+"""A request and its answer, and what can go wrong between them. direct.py and proxied.py implement it."""
 
 from __future__ import annotations
 

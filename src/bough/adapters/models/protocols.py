@@ -1,113 +1,136 @@
-"""Which protocol a model uses, by evidence: what the person sets, what an earlier run learned, what the server reports,
-what is known about its family. Where nothing is known it is offered tools, and the ladder may change that."""
+"""Which protocol a model uses, by evidence: what the person sets, what came of earlier work, what the server reports.
+
+Where nothing is known it is offered tools, and the ladder changes that when nothing comes of it. What is learned is
+kept in the person's state folder, for a model at its endpoint and as the server describes it: a local server may serve
+another model under the same name tomorrow.
+"""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Mapping
+import fcntl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.adapters.models.capabilities import Capabilities
+from bough.adapters.models.prices import PRICED
 from bough.adapters.models.wire import UNREADABLE
-from bough.core.messages import AnswerProtocol
-from bough.ports import Spoken
+from bough.core.ladder.tactics import Tally
+from bough.core.messages import AnswerProtocol, Spoken
+from bough.trust.files import Place
 
 Setting = Literal["auto", "tools", "text"]
-
-HOSTED = frozenset(
-    {"anthropic", "deepseek", "gemini", "google", "groq", "mistral", "openai", "openai-responses", "vertex", "xai"}
-)
-"""Providers whose own models call tools."""
-FAMILIES: tuple[tuple[str, AnswerProtocol], ...] = (
-    (r"qwen-?2\.5-coder|qwen-?2\.5.*[^\d.](0\.5|1\.5|3)b|qwen-?2-", "text"),
-    (r"deepseek-coder|deepseek-r1.*[^\d.](1\.5|7|8)b", "text"),
-    (
-        r"code-?llama|star-?coder|stable-?code|code-?gemma|gemma-?[123]|wizard-?coder|granite-code|yi-coder|opencoder",
-        "text",
-    ),
-    (r"\bphi-?[123]|smollm|tinyllama|llama-?3\.2.*[^\d.][13]b|llama-?2|codestral", "text"),
-    (
-        r"claude|\bgpt-[4-9]|\bgpt-oss|\bo[1345]\b|gemini|grok|qwen-?3|qwen3-coder|devstral|mistral-(small|medium|large)",
-        "tools",
-    ),
-    (r"llama-?3\.[13].*70b|llama-?4|glm-?4|kimi|minimax|deepseek-(v3|chat|reasoner)|hermes-[34]|command-[ar]", "tools"),
-)
-"""Names of models, and how well-behaved families act; the first match counts."""
+NONE: Mapping[str, Spoken] = MappingProxyType({})
 
 
-class ProtocolLesson(Struct, frozen=True):
-    """What a run learned about a model."""
+class ModelLesson(Struct, frozen=True, omit_defaults=True):
+    """What was learned about a model."""
 
-    protocol: AnswerProtocol
-    why: str
+    server: str = ""
+    """How the server described the model then."""
+    protocol: AnswerProtocol | None = None
+    why: str = ""
+    tactics: dict[str, Tally] = {}
 
 
 class KnownProtocols:
-    """What is known about this project's models. `learn` keeps it in a file next to the journal, which may be
-    deleted."""
-
     def __init__(
         self,
         file: Path,
         settings: Mapping[str, Setting],
         said: Mapping[str, Capabilities],
-        elsewhere: frozenset[str] = frozenset(),
+        places: Mapping[str, str],
+        began: Mapping[str, Spoken] = NONE,
     ) -> None:
-        """`settings`: what the person sets, by model; `said`: what servers report; `elsewhere`: models not served by
-        their provider itself, so that the provider's name says nothing."""
+        """`settings`: what the person sets, by model; `said`: what servers report; `places`: the addresses of models
+        that are not served by their provider itself; `began`: what the run used when it started."""
         self._file = file
         self._settings = settings
         self._said = said
-        self._elsewhere = elsewhere
-        self._learned = _load_lessons(file)
+        self._places = places
+        self._began = began
+        self._learned = _load_lessons(file) if places else {}
 
     def of(self, model: str) -> Spoken:
-        setting = self._settings.get(model)
+        setting, began = self._settings.get(model), self._began.get(model)
         if setting is None:  # The caller's own model: it is as capable as they say.
             return Spoken()
         if setting != "auto":
             return Spoken(setting, "you set it")
-        if lesson := self._learned.get(model):
-            return Spoken(lesson.protocol, f"an earlier run found that {lesson.why}")
-        provider, _, name = model.partition(":")
-        if provider in HOSTED and model not in self._elsewhere:
-            return Spoken("tools", f"models of {provider} call tools")
+        if began is not None and not began.may_change:
+            return began
+        if model not in self._places and model.partition(":")[0] in PRICED:
+            return Spoken("tools", "the price list knows it, and such models call tools")
+        lesson = self._recall(model)
+        if lesson.protocol is not None:
+            return Spoken(lesson.protocol, lesson.why, may_change=True)
+        if began is not None:
+            return began
         said = self._said.get(model, Capabilities())
         if said.tools is False:
-            return Spoken("text", f"{said.server} says that it cannot call tools")
-        if family := find_family_protocol(name or provider):
-            return Spoken(family, "models of its family work best with it", may_change=family == "tools")
+            return Spoken("text", f"{said.server} says that it cannot call tools", may_change=True)
         why = f"{said.server} says that it can call tools" if said.tools else "nothing is known about it yet"
         return Spoken("tools", why, may_change=True)
 
-    @property
-    def learned(self) -> Mapping[str, ProtocolLesson]:
-        return self._learned
-
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
-        self._learned[model] = ProtocolLesson(protocol, why)
-        # A cache: the journal has it too. Written whole and moved into place, so that a crash leaves the old one.
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        beside = self._file.with_suffix(f".{os.getpid()}")
-        beside.write_bytes(msgspec.json.format(msgspec.json.encode(self._learned), indent=1))
-        beside.replace(self._file)
+        if self._recall(model).protocol != protocol:
+            self._keep(model, lambda lesson: replace(lesson, protocol=protocol, why=why))
+
+    def tallies(self, model: str) -> Mapping[str, Tally]:
+        return self._recall(model).tactics
+
+    def tally(self, model: str, tactic: str, more: Tally) -> None:
+        def add(lesson: ModelLesson) -> ModelLesson:
+            before = lesson.tactics.get(tactic, Tally())
+            both = Tally(before.won + more.won, before.tokens + more.tokens)
+            return replace(lesson, tactics=lesson.tactics | {tactic: both})
+
+        self._keep(model, add)
+
+    def forget(self, model: str) -> bool:
+        """Whether there was anything to forget."""
+        known = model in self._places and self._get_key(model) in self._learned
+        self._update(lambda lessons: {key: lesson for key, lesson in lessons.items() if key != self._get_key(model)})
+        return known
+
+    def _get_key(self, model: str) -> str:
+        return f"{model} at {self._places.get(model, 'its provider')}"
+
+    def _recall(self, model: str) -> ModelLesson:
+        about = self._said.get(model, Capabilities()).about
+        lesson = self._learned.get(self._get_key(model), ModelLesson(about))
+        return lesson if lesson.server == about else ModelLesson(about)
+
+    def _keep(self, model: str, change: Callable[[ModelLesson], ModelLesson]) -> None:
+        key, about = self._get_key(model), self._said.get(model, Capabilities()).about
+
+        def put(lessons: dict[str, ModelLesson]) -> dict[str, ModelLesson]:
+            before = lessons.get(key, ModelLesson(about))
+            return lessons | {key: change(before if before.server == about else ModelLesson(about))}
+
+        self._update(put)
+
+    def _update(self, change: Callable[[dict[str, ModelLesson]], dict[str, ModelLesson]]) -> None:
+        """Written whole and moved into place, one run after another. Where it cannot be kept, this run remembers it."""
+        self._learned = change(self._learned)
+        with suppress(OSError):
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self._file.with_suffix(".lock").open("a") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                kept = change(_load_lessons(self._file))
+                body = msgspec.json.format(msgspec.json.encode(kept), indent=1)
+                Place(self._file.parent, self._file.name).write(body)
+            self._learned = kept
 
 
-def find_family_protocol(name: str) -> AnswerProtocol | None:
-    name = name.lower().rpartition("/")[2].replace("_", "-").replace(":", "-")
-    return next((protocol for pattern, protocol in FAMILIES if re.search(pattern, name)), None)
-
-
-def _load_lessons(file: Path) -> dict[str, ProtocolLesson]:
+def _load_lessons(file: Path) -> dict[str, ModelLesson]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, ProtocolLesson])
-    except (
-        FileNotFoundError,
-        *UNREADABLE,
-    ):  # Nothing learned yet, or an unreadable file: it is learned again.
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, ModelLesson])
+    except (OSError, *UNREADABLE):  # Nothing learned yet, or an unreadable file: it is learned again.
         return {}

@@ -5,6 +5,7 @@ Keys come from the environment, else from the keyring of the operating system, a
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -263,8 +264,13 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
         (name.encode(), value.encode()) for name, value in {"user-agent": "bough", **dialect.headers(at.key)}.items()
     ]
     try:
-        async with client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
+        async with (
+            asyncio.timeout(2 * timeout),  # a server that sends a byte now and then would be waited for for ever
+            client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply,
+        ):
             body = await read_everything(reply.pieces)
+    except TimeoutError:
+        return Reachability(False, f"{at.host} answers too slowly: it did not list its models within {2 * timeout:g} s")
     except LinkError as error:
         raise faults.explain_link_error(at, error, timeout) from error
     if reply.status in (404, 405, 501):

@@ -69,19 +69,25 @@ class Client:
 
     def link(self, url: str = "") -> Link:
         """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
-        proxied = _has_proxy() and not _is_local(url)
-        encrypted = proxied or not url.startswith("http://")
-        if (proxied, encrypted) not in self._links:
-            from bough.adapters.models.http import HttpLink
-
-            authorities = _load_authorities() if encrypted else None
-            self._links[proxied, encrypted] = HttpLink(IDLE, authorities, proxied)
-        return self._links[proxied, encrypted]
+        local, plain = _is_local(url), url.startswith("http://")
+        if (local, plain) not in self._links:
+            self._links[local, plain] = _make_link(plain, proxied=not local and _has_proxy())
+        return self._links[local, plain]
 
     async def close(self) -> None:
         links, self._links = self._links, {}
         for link in links.values():
             await link.close()
+
+
+def _make_link(plain: bool, proxied: bool) -> Link:
+    if proxied:
+        from bough.adapters.models.proxied import ProxiedLink
+
+        return ProxiedLink(IDLE, _load_authorities())
+    from bough.adapters.models.direct import DirectLink
+
+    return DirectLink(IDLE, None if plain else _load_authorities())
 
 
 def _is_local(url: str) -> bool:

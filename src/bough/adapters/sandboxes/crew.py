@@ -20,6 +20,7 @@ from typing import Any
 from bough.adapters.sandboxes import spawner
 from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
+from bough.trust.programs import run_program
 
 # The package without what its `__init__` might import: the spawner has no installed packages.
 _BOOT = """
@@ -33,6 +34,9 @@ _IDLE = 8
 """Supervisors that are kept for later; more than that were for a burst."""
 _PATIENCE = spawner.GRACE + spawner.PATIENCE + 2.0
 """Seconds to wait for the report on a command that was told to end."""
+_PROBING = (_PATIENCE, 4 * _PATIENCE)
+"""Seconds that a probe may take, each time that it is tried: a busy machine is slow."""
+SLOW = "finding out whether there are any took too long"
 _DRAIN = 1.0
 """Seconds to wait for the end of the output when all its writers are gone."""
 _NEWS = 0.1
@@ -46,14 +50,17 @@ def probe() -> str:
     """Why commands cannot have namespaces of their own on this system; empty when they can."""
     if sys.platform != "linux":
         return "only Linux has them"
-    try:
-        done = subprocess.run(
-            _make_spawner_argv(probing=True), env={}, capture_output=True, text=True, timeout=_PATIENCE
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error)
-    said = done.stderr.strip().rpartition("\n")[2]
-    return done.stdout.strip() if done.returncode == 0 else said or f"exit status {done.returncode}"
+    for patience in _PROBING:
+        try:
+            done = run_program(_make_spawner_argv(probing=True), project=None, env={}, timeout=patience)
+        except subprocess.TimeoutExpired:
+            continue
+        except OSError as error:
+            return str(error)
+        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        told = done.stdout.decode(errors="replace").strip()
+        return told if done.returncode == 0 else said or f"exit status {done.returncode}"
+    return SLOW
 
 
 def _make_spawner_argv(probing: bool = False) -> list[str]:

@@ -94,8 +94,9 @@ _ABSENT = ("clone3", "openat2", "io_uring_setup", "io_uring_enter", "io_uring_re
 
 _NEW_NAMESPACES = 0x7E020080
 """CLONE_NEW* except time: in a user namespace of its own a process would be root again."""
-_SPECIAL_MODES = 0o4000
-"""Set-user-ID: such a file in a workspace works outside it too. Folders have set-group-ID for good reasons."""
+_SPECIAL_MODES = 0o6000
+"""Set-user-ID and set-group-ID: such a file works outside the sandbox too. (Folders below one with set-group-ID still
+inherit it.)"""
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2}
 """Which argument of the call is a mode."""
 _CREATING = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}

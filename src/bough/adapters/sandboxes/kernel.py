@@ -42,8 +42,9 @@ REFER = 1 << 13
 TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
 _CAPABILITIES = 64
-_KEPT = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
-"""Of root's capabilities: owners and modes of files, signals, changing users, low ports, raw sockets, chroot."""
+_KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
+"""Of root's capabilities: owners and modes of files, signals, changing users, low ports, raw sockets, chroot. Neither
+CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 
 

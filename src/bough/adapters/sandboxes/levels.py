@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from bough.adapters.sandboxes import filter
-from bough.adapters.sandboxes.crew import probe
+from bough.adapters.sandboxes.crew import SLOW, probe
 from bough.adapters.sandboxes.kernel import landlock_abi
 from bough.core.errors import UsageError
 
@@ -69,6 +69,12 @@ def find_level(mode: Mode) -> SandboxLevel:
     why = probe() if mode != "landlock" else "the sandbox's mode is landlock"
     if not why:
         return SandboxLevel("namespaces", abi)
+    if why == SLOW and mode == "auto":
+        # Never less than usual without the person's word.
+        raise UsageError(
+            f"How well commands can be confined here is unknown: {SLOW}, twice. Run bough again when the machine is "
+            "less busy, or pass --sandbox landlock: then they are confined less."
+        )
     if mode != "namespaces" and abi >= LEAST_ABI:
         return SandboxLevel("landlock", abi, why)
     raise UsageError(_explain_refusal(mode, abi, why))

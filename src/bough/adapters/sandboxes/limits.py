@@ -36,6 +36,11 @@ def limit_process(pid: int, own_users: bool) -> None:
             hard = resource.prlimit(pid, kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.prlimit(pid, kind, (most, most))
+    be_first_to_go(pid)
+
+
+def be_first_to_go(pid: int = 0) -> None:
+    """When memory runs out, the kernel ends it, and what it starts, before others."""
     with suppress(OSError), open(f"/proc/{pid or 'self'}/oom_score_adj", "w") as file:  # noqa: PTH123
         file.write(_FIRST_TO_GO)
 

@@ -211,6 +211,8 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # Commands inherit it. They could not set it themselves: their own entry in /proc is root's by then.
+        limits.be_first_to_go()
         network = space["network"]
         for handle, kind in zip(joins, SHARED.values(), strict=False):
             kernel.enter_namespace(handle, kind)

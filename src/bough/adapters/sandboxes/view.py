@@ -15,6 +15,7 @@ import os
 import pwd
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 
@@ -23,9 +24,12 @@ from bough.ports import Mount, WorkFolder
 Line = list[str]
 """Kind, target, source and what else the kind needs."""
 
-_OWN = ("proc", "sys", "dev", "tmp", "old", "new")
-"""Entries of `/` of which a command gets its own."""
-_SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys")
+_SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys", "opt", "snap")
+"""Entries of `/` that commands see. Others (`/srv`, `/data`) are the person's."""
+_TOOL_VARIABLES = """
+    GOROOT GOPATH CARGO_HOME RUSTUP_HOME JAVA_HOME DOTNET_ROOT GEM_HOME PNPM_HOME NVM_DIR PYENV_ROOT
+""".split()  # noqa: SIM905
+"""Where images and machines with several users keep toolchains outside of homes."""
 _EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
 _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
@@ -70,12 +74,15 @@ class FileSystemView:
         """`hidden`: folders that must not be seen, such as the project. `readable` and `writable`: what the person
         opens."""
         known = _find_home()
+        self._hidden = [_resolve(place) for place in hidden]
         self._home = _resolve(env.get("HOME") or known)
         # Both of them: HOME may point elsewhere, and the real home has to be hidden all the same.
         homes = {self._home, _resolve(known)}
         empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
-        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env)]
+        shared = [place for name in _TOOL_VARIABLES if not _is_within(place := env.get(name, ""), self._home)]
+        named = [place for place in shared if place.startswith("/") and isdir(place)]
+        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env), *named]
         shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
         self._lines = [
             *_list_system(),
@@ -100,8 +107,9 @@ class FileSystemView:
             lines.append(["write", target, _resolve(source), ""])
         lines += self._overlay_caches(own / "caches")
         for number, mount in enumerate(workspace.mounts):
-            lines += _list_mount(mount, own / f"mount-{number}")
-            lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
+            if self._may_be_lent(_resolve(mount.source)):
+                lines += _list_mount(mount, own / f"mount-{number}")
+                lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
             lines += [_make_line("read", place) for place in _find_resolver()]
@@ -120,7 +128,17 @@ class FileSystemView:
 
     def _is_away(self, place: str) -> bool:
         """It would otherwise be invisible."""
-        return any(place.startswith(f"{folder}/") for folder in (*self._empty, "/tmp", "/var/tmp"))
+        top = place.split("/")[1]
+        return top not in _SYSTEM or any(place.startswith(f"{folder}/") for folder in self._empty)
+
+    def _may_be_lent(self, place: str) -> bool:
+        """A project's own folder, or one that neither is nor holds the home or a hidden folder in it, except where
+        tools keep what they install."""
+        if any(_is_within(place, folder) for folder in self._hidden):
+            return True
+        inner = place.removeprefix(f"{self._home}/")
+        tools = any(_is_within(inner, name) for name in (*TOOLS, ".local/share/pdm", ".conda"))
+        return not _is_within(self._home, place) and (inner == place or not inner.startswith(".") or tools)
 
     def _is_harmless(self, place: str) -> bool:
         """It neither is nor contains one of the hidden folders."""
@@ -180,9 +198,9 @@ def _list_system() -> Iterator[Line]:
     for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
-        elif entry.is_dir() and entry.name not in _OWN and entry.path not in _EMPTY:
+        elif entry.is_dir() and entry.name in _SYSTEM:
             # What is mounted further down would be invisible through a layer.
-            whole = entry.name in _SYSTEM or any(place.startswith(f"{entry.path}/") for place in mounted)
+            whole = entry.name not in ("opt", "snap") or any(place.startswith(f"{entry.path}/") for place in mounted)
             yield _make_line("read" if whole else "lent", entry.path)
     yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
@@ -213,10 +231,22 @@ def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _find_base(environment: Path) -> Iterator[str]:
-    """The Python that a virtual environment was made from."""
+    """The Python that a virtual environment was made from: a folder with a Python in it, whatever a link in a
+    repository's environment leads to."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
-        yield str(Path(_resolve(python)).parents[1])
+        base = Path(_resolve(python)).parents[1]
+        if _has_python(base) and not _is_within(_resolve(_find_home()), str(base)):
+            yield str(base)
+
+
+@lru_cache(maxsize=64)
+def _has_python(base: Path) -> bool:
+    return base.name not in (".local", ".cargo") and any(isfile(place) for place in base.glob("lib*/python3*/os.py"))
+
+
+def _is_within(place: str, folder: str) -> bool:
+    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:

@@ -26,7 +26,7 @@ from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite import IDS, OBJECT, describe_stream, encode_event, explain_held
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
-from bough.core.events import FORMAT, AnyEvent, Record, decoder
+from bough.core.events import LAYOUT, AnyEvent, Record, decode_event
 from bough.ports import Claim
 
 T = TypeVar("T")
@@ -36,7 +36,8 @@ CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value bigint NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (
     run text COLLATE "C" PRIMARY KEY,
     number bigserial,
-    last bigint NOT NULL
+    last bigint NOT NULL,
+    waiting text NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS events (
     run text COLLATE "C" NOT NULL,
@@ -71,6 +72,7 @@ CREATE TABLE IF NOT EXISTS workers (
     version text NOT NULL,
     since timestamptz NOT NULL DEFAULT now(),
     draining boolean NOT NULL DEFAULT false,
+    trouble text NOT NULL DEFAULT '',
     lease double precision NOT NULL,
     beat bigint NOT NULL DEFAULT 0,
     beaten timestamptz NOT NULL DEFAULT now()
@@ -85,9 +87,15 @@ CREATE TABLE IF NOT EXISTS trees (
 );
 """
 """`runs.last` is the number of a run's last event: an append holds that row until the commit, so numbers and commits
-have one order, and runs do not wait for each other. A claim's `beat` grows with every heartbeat; it is never compared
-with a clock. A `token` tells a claim whose commit was cut off from another's. `trees` holds the files that machines
+have one order, and runs do not wait for each other. `runs.waiting` is what the coordinator waits for,
+`workers.trouble` why a worker is set aside. A claim's `beat` grows with every heartbeat; it is never compared with a
+clock. A `token` tells a claim whose commit was cut off from another's. `trees` holds the files that machines
 exchange: git packs (see `adapters/workspaces/exchange.py`)."""
+UPGRADE = """
+ALTER TABLE runs ADD COLUMN IF NOT EXISTS waiting text NOT NULL DEFAULT '';
+ALTER TABLE workers ADD COLUMN IF NOT EXISTS trouble text NOT NULL DEFAULT '';
+"""
+"""From layout 1."""
 
 
 class PostgresStore:
@@ -120,15 +128,18 @@ class PostgresStore:
             # then fails on a unique index of the catalogue.
             db.run("SELECT pg_advisory_xact_lock(hashtextextended('bough ' || current_schema, 0))")
             db.run(SCHEMA)
-            db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", FORMAT)
+            db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", LAYOUT)
         row = db.one("SELECT value FROM meta WHERE key = 'format'")
         if row is None:
             raise self._make_damage_error("it has no format number")
-        if row[0] > FORMAT:
+        if row[0] > LAYOUT:
             raise StoreError(
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
-                f"{FORMAT}); upgrade bough."
+                f"{LAYOUT}); upgrade bough."
             )
+        if create and row[0] < LAYOUT:
+            db.run(UPGRADE)
+            db.run("UPDATE meta SET value = %s WHERE key = 'format'", LAYOUT)
         # Not now(), which is when the transaction began: it may have waited for the lock above.
         now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
         self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
@@ -235,6 +246,13 @@ class PostgresStore:
         row = await self.transact(lambda db: self._read_claim(db, run, task))
         return row[2] if row is not None and is_alive(row[2]) is not False else None
 
+    async def waiting(self, run: str) -> str:
+        """What the run's coordinator says that it waits for."""
+        row = await self.transact(
+            lambda db: db.one("SELECT to_jsonb(runs) ->> 'waiting' FROM runs WHERE run = %s", run)
+        )
+        return (row[0] or "") if row is not None else ""  # none: of layout 1, which has no such column
+
     async def holders(self, run: str) -> dict[str, str]:
         """Which worker holds which task of a run now."""
         rows = await self.transact(lambda db: db.all("SELECT task, worker FROM claims WHERE run = %s", run))
@@ -260,7 +278,12 @@ class PostgresStore:
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
-        return await self.transact(insert)
+        writing = asyncio.ensure_future(self.transact(insert))
+        try:
+            return await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait({writing})
+            raise
 
     def _kept(
         self, db: Transaction, claim: Claim, expected: int, encoded: Sequence[tuple[AnyEvent, bytes]]
@@ -362,7 +385,7 @@ class PostgresStore:
         seq = 0
         try:
             for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
+                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
         except BrokenChain as error:
             raise self._make_damage_error(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:

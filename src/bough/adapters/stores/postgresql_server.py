@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
 from bough.installed import lacking
@@ -169,11 +169,16 @@ def split_schema(url: str) -> tuple[str, str]:
     if not _IDENTIFIER.fullmatch(schema):
         raise UsageError(f"`{schema}` is not a schema name: use lower-case letters, digits and _, at most 41.")
     rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
-    return urlunsplit(parts._replace(query=rest)), schema
+    return _join(parts, parts.netloc, rest), schema
 
 
 def strip_password(url: str) -> str:
     parts = urlsplit(url)
     user, at, host = parts.netloc.rpartition("@")
     pairs = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("password", "passfile", "sslkey")]
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(pairs, safe="/")))
+    return _join(parts, f"{user.partition(':')[0]}{at}{host}", urlencode(pairs, safe="/"))
+
+
+def _join(parts: SplitResult, netloc: str, query: str) -> str:
+    """Not `urlunsplit`: an address without a host, as for a socket, would lose its slashes."""
+    return f"{parts.scheme}://{netloc}{parts.path}{f'?{query}' if query else ''}"

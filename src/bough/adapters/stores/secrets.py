@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
+
+from bough.trust.files import Place
 
 SHORTEST = 8
 _LARGEST = 65_536
@@ -38,23 +38,15 @@ def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
 
 def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
     """The secret values of the project's `.env` files, those of its parts included, and of the one that it names."""
-    folders = [(str(root), 0)]
+    folders = [(Place(root), 0)]
     for folder, depth in folders:  # grows during the walk
-        for name, is_folder in _list_folder(folder):
-            if is_folder and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
-                folders += [(f"{folder}/{name}", depth + 1)] if len(folders) < _MOST else []
+        for name, kind in folder.list():
+            if kind == "folder" and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
+                folders += [(folder / name, depth + 1)] if len(folders) < _MOST else []
             elif _ENV_FILE.fullmatch(name):
-                yield from _parse_values(_read_text(Path(folder, name)))
+                yield from _parse_values((folder / name).text(_LARGEST))
     if env_file:
-        yield from _parse_values(_read_text(root / env_file))
-
-
-def _list_folder(folder: str) -> list[tuple[str, bool]]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
-    except OSError:
-        return []
+        yield from _parse_values(Place(root, env_file, links=True).text(_LARGEST))
 
 
 def _parse_values(text: str) -> Iterator[str]:
@@ -66,18 +58,6 @@ def _parse_values(text: str) -> Iterator[str]:
         if len(value) >= SHORTEST and _NAME.search(name):
             yield value
         yield from (password for password in _PASSWORD.findall(value) if len(password) >= SHORTEST)
-
-
-def _read_text(path: Path) -> str:
-    """Of a regular file: anything else could block us, or lead elsewhere."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return ""
-        return file.read(_LARGEST).decode(errors="replace")
 
 
 def list_base64_forms(secret: str) -> Iterable[str]:

@@ -33,7 +33,7 @@ from bough.adapters.stores.hash_chain import (
 from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_stopped, worker_id
 from bough.adapters.stores.sqlite_file import PATIENCE, Database
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
-from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
+from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
 from bough.core.ids import RUN
 from bough.ports import Claim
 
@@ -85,15 +85,12 @@ SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM event
 
 
 class SqliteStore:
-    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`.
-
-    A cancelled `append` may still become durable: a caller that continues after a cancellation reads the stream again.
-    """
+    """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`."""
 
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
-        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
+        self._database = Database(path, schema=SCHEMA, format=LAYOUT, create=create)
         self._workers = path.parent / "workers"
         self._presence: Presence | None = None
 
@@ -129,6 +126,8 @@ class SqliteStore:
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
             raise ClaimHeld(explain_held(run, task, row[2]), row[2])
+        # What is written from now on, an older bough cannot read: it is to say so, not that the journal is damaged.
+        db.execute("UPDATE meta SET value = ? WHERE key = 'format' AND value < ?", (LAYOUT, LAYOUT))
         # A new row rather than an update, because the epoch is its key: whoever held it before finds its epoch gone.
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
@@ -163,7 +162,7 @@ class SqliteStore:
             self._presence = Presence(self._workers, worker)
 
     async def check(self, claim: Claim) -> None:
-        await self._database.read(lambda db: self._check_held(db, claim))
+        await self._database.glance(lambda db: self._check_held(db, claim))
 
     @staticmethod
     def _check_held(db: sqlite3.Connection, claim: Claim) -> None:
@@ -195,7 +194,11 @@ class SqliteStore:
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
-        return await self._database.write(insert, PATIENCE)
+        try:
+            return await self._database.write(insert, PATIENCE)
+        except asyncio.CancelledError:
+            await self._database.submit(lambda db: None)  # work is done in order, so that then this one is done too
+            raise
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encode_event(event)]
@@ -265,7 +268,7 @@ class SqliteStore:
         records: list[Record] = []
         try:
             for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
+                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
         except BrokenChain as error:
             raise self._database.damaged(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
@@ -406,9 +409,13 @@ def _read_meta(db: sqlite3.Connection, key: str) -> int:
 
 def _read_end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
     """The version and the last link of a stream that is about to be appended to."""
-    add_chain(db)
     query = "SELECT version, chain FROM events WHERE run = ? AND task = ? ORDER BY version DESC LIMIT 1"
-    version, chain = db.execute(query, (run, task)).fetchone() or (0, None)
+    try:
+        rows = db.execute(query, (run, task))
+    except sqlite3.OperationalError:  # of an earlier bough; asking before every append would cost more than this
+        add_chain(db)
+        rows = db.execute(query, (run, task))
+    version, chain = rows.fetchone() or (0, None)
     return version, START if chain is None else chain[SIZE:]
 
 

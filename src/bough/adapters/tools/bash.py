@@ -12,10 +12,14 @@ from bough.adapters.sandboxes.limits import describe_hit
 from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
+from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.runners import read_closing
 from bough.ports import Finished, ToolResult
 
 _LONGEST = 100_000
 """Bytes of a command line: the system takes 128 kB in one argument."""
+_TESTING = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
+"""Words of a command that may run tests."""
 _CLOSING = 10_000
 """Characters at the end of an output in which a test runner reports its results."""
 _LARGE = 1_000_000
@@ -47,10 +51,8 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
 
 def _count_passed(text: str, command: str) -> int | None:
     """Of a test run, according to its closing lines."""
-    if not any(word in command for word in ("test", "check", "tox", "nox")):
+    if not any(word in command for word in _TESTING):
         return None
-    from bough.adapters.verifiers.runners import read_closing  # its patterns are slow to load
-
     found = read_closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -22,6 +20,8 @@ from bough.adapters.tools.output_text import format_size
 from bough.adapters.tools.tool import Refusal
 from bough.core.conversation.context import GOAL_FILE
 from bough.ports import WorkFolder
+from bough.trust import handles
+from bough.trust.files import Place
 
 _KINDS = {
     stat.S_IFREG: "file",
@@ -30,7 +30,6 @@ _KINDS = {
     stat.S_IFIFO: "pipe",
     stat.S_IFSOCK: "socket",
 }
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WorkspacePath(Struct, frozen=True):
@@ -96,21 +95,9 @@ def _explain_outside(workspace: WorkFolder, path: str) -> str:
     return f"`{path}` is outside the workspace: use a path inside, relative to {workspace.folder}."
 
 
-@contextmanager
-def open_folder(place: WorkspacePath, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """A folder below the root, as a handle; with `make`, missing folders are created."""
-    handle = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for step in steps:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(step, dir_fd=handle)
-            below = os.open(step, _FOLDER, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        yield handle
-    finally:
-        os.close(handle)
+def open_folder(place: WorkspacePath, steps: tuple[str, ...]) -> AbstractContextManager[int]:
+    """A folder below the root, as a handle."""
+    return handles.open_folder(os.fsencode(place.root), os.fsencode("/".join(steps)))
 
 
 def find_kind(place: WorkspacePath) -> str:
@@ -157,27 +144,8 @@ def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
 
 def write_bytes(place: WorkspacePath, content: bytes) -> None:
     """Replace a file's content, all or nothing; the mode stays. Missing folders are created."""
-    with open_folder(place, place.steps[:-1], make=True) as parent:
-        name = place.steps[-1] if place.steps else "."
-        mode = _find_old_mode(place, name, parent)
-        scrap = f".bough-{secrets.token_hex(8)}"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            with os.fdopen(os.open(scrap, flags, 0o666, dir_fd=parent), "wb") as file:
-                file.write(content)
-                if mode is not None:
-                    os.fchmod(file.fileno(), mode)
-            os.replace(scrap, name, src_dir_fd=parent, dst_dir_fd=parent)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(scrap, dir_fd=parent)
-            raise
-
-
-def _find_old_mode(place: WorkspacePath, name: str, parent: int) -> int | None:
-    try:
-        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    _require_file(place, old)
-    return stat.S_IMODE(old.st_mode)
+    target = Place(place.root, "/".join(place.steps))
+    target.make_parents()
+    with open_folder(place, place.steps[:-1]) as parent, suppress(FileNotFoundError):
+        _require_file(place, os.stat(place.steps[-1] if place.steps else ".", dir_fd=parent, follow_symlinks=False))
+    target.write(content, 0o666, keep_mode=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from bough.adapters.tools.paths import WorkspacePath
 from bough.core.spelling import find_similar
 from bough.ports import WorkFolder
+from bough.trust.files import Place
 
 _SEEN = 5_000
 """Files and folders examined for a name."""
@@ -41,15 +42,11 @@ def _walk(root: str) -> Iterator[str]:
     """Paths below the root, breadth first, up to a limit."""
     folders, seen = [""], 0
     for folder in folders:
-        try:
-            entries = sorted(os.scandir(f"{root}/{folder}"), key=lambda entry: entry.name)
-        except OSError:
-            continue
-        for entry in entries:
-            if entry.name == ".git":
+        for name, kind in Place(root, folder).list():
+            if name == ".git":
                 continue
-            path = f"{folder}/{entry.name}".lstrip("/")
-            if entry.is_dir(follow_symlinks=False):
+            path = f"{folder}/{name}".lstrip("/")
+            if kind == "folder":
                 folders.append(path)
             yield path
             seen += 1

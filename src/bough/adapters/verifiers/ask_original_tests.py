@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.verifiers import canary as canaries
-from bough.adapters.verifiers import original_tests, testside
 from bough.adapters.verifiers.check_runner import CheckRunner
-from bough.adapters.verifiers.original_tests import find_file
-from bough.adapters.verifiers.project_check import find_file_check
-from bough.adapters.verifiers.project_files import ProjectFiles
-from bough.adapters.verifiers.renames import apply_new_names
-from bough.adapters.verifiers.runners import narrow
-from bough.adapters.verifiers.tree_texts import Over, Texts
-from bough.core.acceptance.verdict import Check, Disagreement
+from bough.adapters.verifiers.tree_texts import Texts
+from bough.core.acceptance.verdict import Check, Disagreement, Report
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict import canary as canaries
+from bough.core.verdict import original_tests, test_files
+from bough.core.verdict.check_run import MixedRun
+from bough.core.verdict.original_tests import find_file
+from bough.core.verdict.project_check import find_file_check
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.renames import apply_new_names
+from bough.core.verdict.runners import narrow
+from bough.core.verdict.texts import Over
 from bough.ports import Workspaces
 
 RERUN_MOST = 20
@@ -42,39 +44,71 @@ class OriginalTests:
         self._texts = texts
         self._runner = runner
 
-    async def make_question(self, run: Run, task: Task, check: Check, base: str) -> Question | None:
-        """None: nothing on the test side changed since that base."""
-        changes = await self._workspaces.changes(base, task.tree)
+    async def make_question(self, run: Run, task: Task, check: Check, base: str, product: str = "") -> Question | None:
+        """None: nothing on the test side changed since that base. `product`: another tree than the task's."""
+        product = product or task.tree
+        changes = await self._workspaces.changes(base, product)
         if not changes:
             return None
         before: Mapping[str, str] = await self._texts.of(base, check.command, [change.path for change in changes])
-        after = await self._texts.of(task.tree, check.command, [change.path for change in changes])
-        if data := [change.path for change in changes if testside.is_data(change.path)]:
+        after = await self._texts.of(product, check.command, [change.path for change in changes])
+        if data := [change.path for change in changes if test_files.is_data(change.path)]:
             before = Over(before, await self._workspaces.texts(base, data))
         known = self._runner.baselines.look(base, check)
         reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
-        side = await asyncio.to_thread(testside.restore_test_side, changes, before, after, check.command, reported)
+        request = f"{run.plan.goal.instructions}\n{task.step.instructions}"
+        side = await asyncio.to_thread(
+            test_files.restore_test_side, changes, before, after, check.command, reported, request
+        )
         if not side.changed:
             return None
         renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths)
-        tree = await self._workspaces.graft(task.tree, base, side.paths, {**side.texts, **renamed})
+        tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
         return Question(base, tree, side.changed, Over(renamed, before), after)
 
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+        whole: bool = False,
+    ) -> MixedRun:
+        """See `ports.Verifier.run_tests`. `whole`: all tests run, although only these matter."""
+        question = await self.make_question(run, task, check, tests, product) if tests != product else None
+        after = await self._texts.of(product, check.command)
+        tree, texts = (question.tree, Over(question.before, after)) if question is not None else (product, after)
+        falsified: set[str] = set()
+        if falsify:
+            wrong, falsified = await asyncio.to_thread(canaries.falsify_expectations, texts, only)
+            if not falsified:
+                return MixedRun(Report("exit status"), None)
+            tree = await self._workspaces.graft(tree, tree, (), wrong)
+        names = sorted({original_tests.strip_parameters(id) for id in falsified or only})
+        alone = narrow(check.command, check.runner, names) if names and not whole else None
+        ran = await self._runner.once(run, task, replace(check, command=alone or check.command), tree)
+        return MixedRun(ran.report, ran.finished.exit_status, tuple(sorted(falsified)), ran.text)
+
     async def list_disagreements(
-        self, run: Run, task: Task, check: Check, question: Question
+        self, run: Run, task: Task, check: Check, question: Question, now: Report
     ) -> tuple[Disagreement, ...]:
-        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
-        found = await self._ask_original_tests(run, task, check, question)
+        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
+        `now`: what the check says with the work's own tests."""
+        found = await self._ask_original_tests(run, task, check, question, now)
         if task.base != question.base and (own := await self.make_question(run, task, check, task.base)) is not None:
-            older = {case.id for case in (await self._runner.at(run, task, check, question.base)).report.cases}
-            theirs = await self._ask_original_tests(run, task, check, own)
+            older = {case.id for case in (await self._runner.at_tree(run, task, check, question.base)).report.cases}
+            theirs = await self._ask_original_tests(run, task, check, own, now)
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
         return found or await self._ask_other_tests(run, task, check)
 
     async def _ask_other_tests(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
         """Tests of the task's base that the work changed and its check does not run: each file separately."""
         question = await self.make_question(run, task, check, task.base)
-        known = await self._runner.at(run, task, check, task.base)
+        known = await self._runner.at_tree(run, task, check, task.base)
         if question is None or not known.report.cases:
             return ()
         ids = [case.id for case in known.report.cases]
@@ -82,7 +116,7 @@ class OriginalTests:
         look = ProjectFiles([*question.before], question.before.get)
         found: tuple[Disagreement, ...] = ()
         for path in question.changed:
-            runs = path in question.before and testside.is_test_file(path)
+            runs = path in question.before and test_files.is_test_file(path)
             if (
                 not runs
                 or any(canaries.is_test_of(id, path) for id in ids)
@@ -94,20 +128,24 @@ class OriginalTests:
         return found
 
     async def _ask_original_tests(
-        self, run: Run, task: Task, check: Check, question: Question
+        self, run: Run, task: Task, check: Check, question: Question, now: Report | None = None
     ) -> tuple[Disagreement, ...]:
-        known = await self._runner.at(run, task, check, question.base)
+        known = await self._runner.at_tree(run, task, check, question.base)
         if not original_tests.has_results(known):
             return ()
-        then = await self._runner.at(run, task, check, question.tree)
-        found = original_tests.find_disagreements(known, then)
+        then = await self._runner.at_tree(run, task, check, question.tree)
+        found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
             # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
-            again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
+            again = await self._runner.in_fresh_checkout(
+                run, task, replace(check, command=named or check.command), question.tree
+            )
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
-            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(known, again.known()):
+            if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
+                known, again.known(), check.runner, now
+            ):
                 found = {}
         shown = (original_tests.add_expectations(one, question.before, question.after) for one in found.values())
         return tuple(shown)

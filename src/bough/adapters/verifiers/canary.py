@@ -1,382 +1,115 @@
-"""The canary: tests that carry the claim, with their expected values falsified. Those that still pass prove nothing.
+"""The canary: the tests that carry the claim run once with wrong expectations, and must fail.
 
-Pure: it only writes the falsified tests. An expectation is falsified only where it is certain to be evaluated, since a
-test that passes because it was not would be called worthless: literals that something is compared with for equality, in
-statements that every run of the test reaches. Python is read by its syntax tree, JavaScript and Rust line by line;
-tests in other languages are not covered.
+It follows the claim, whatever changed: code that equals anything passes every test without touching one.
 """
 
 from __future__ import annotations
 
-import ast
-import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+import asyncio
+import random
+from collections.abc import Mapping
 
-from bough.adapters.verifiers.testside import find_language, split_words
+from msgspec.structs import replace
 
-ASKED = ("python", "javascript", "rust")
-"""Languages in which expected values can be falsified."""
-_NUMBER = "7919"
-_SMALL = 1000
-"""Up to here another number is the next one; for larger ones the tolerance of near equality is wider."""
-_EQUAL = frozenset(
-    """assertEqual assertEquals assertIs assertIn assertAlmostEqual assertListEqual assertDictEqual assertTupleEqual
-    assertSetEqual assertSequenceEqual assertCountEqual assertMultiLineEqual""".split()  # noqa: SIM905
-)
-_AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict bytes str float int date".split())  # noqa: SIM905
-"""Calls around literals that still count as values."""
+from bough.adapters.verifiers.ask_original_tests import OriginalTests, Question
+from bough.adapters.verifiers.check_runner import CheckRunner
+from bough.adapters.verifiers.tree_texts import Texts
+from bough.core.acceptance.verdict import Check
+from bough.core.journal.run_fold import Run
+from bough.core.tree.task import Task
+from bough.core.verdict import canary, original_tests, rulings
+from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.texts import Over
+from bough.ports import Workspaces
 
-Spans = list[tuple[int, int, str]]
-"""Spans of a text, and their replacements."""
-
-
-def falsify_expectations(
-    texts: Mapping[str, str], tests: Collection[str], script: str = ""
-) -> tuple[dict[str, str], set[str]]:
-    """Files with falsified expected values, and the names of the tests affected. `tests`: names as the runner has them.
-    `script`: a file that is itself the check."""
-    wrong: dict[str, str] = {}
-    done: set[str] = set()
-    for path, text in texts.items():
-        names = {test: _name_within_file(test, path) for test in tests if is_test_of(test, path)}
-        wanted = {*names.values()}
-        if not wanted and path != script:
-            continue
-        changes, found = _CHANGES.get(find_language(path), _falsify_nothing)(text, wanted, path == script)
-        if changes:
-            wrong[path] = _apply_changes(text, changes)
-            done |= {test for test, name in names.items() if name in found}
-            done |= {script} if path == script else set()
-    return wrong, done
+QUICK = 2.0
+"""Seconds. A check whose tests have no names and that takes no longer is asked about its expectations one by one."""
+MOST_SINGLE = 6
+NOT_ASKED = "no expected value was found that could be made wrong"
+FAILS = "fails, as it should, when its expected values are made wrong"
+PASSES = "also passes with wrong expected values: it proves nothing"
 
 
-def is_test_of(test: str, path: str) -> bool:
-    """A test is named by its file, by its module, or in Rust by the crate that it is in."""
-    file = test.partition("::")[0]
-    module = path.rpartition(".")[0].replace("/", ".")
-    return (
-        file == path
-        or test.startswith(f"{module}.")
-        or (path.endswith(".rs") and (file.rpartition(":")[2] == path or not file.endswith(".rs")))
-    )
+class Canary:
+    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests) -> None:
+        self._workspaces = workspaces
+        self._texts = texts
+        self._runner = runner
+        self._originals = originals
+        self._drawn: dict[tuple[str, ...], list[str]] = {}
 
-
-def _name_within_file(test: str, path: str) -> str:
-    """What a test is called within its file: `Adding.test_add` in Python, else the last part of its name."""
-    name = re.sub(r"\[.*", "", test)
-    if find_language(path) != "python":
-        return re.split(r"::| > ", name)[-1].strip()
-    module = path.rpartition(".")[0].replace("/", ".")
-    rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
-    return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as documentation tests are
-
-
-def _apply_changes(text: str, changes: Spans) -> str:
-    for start, end, new in sorted(set(changes), reverse=True):
-        text = text[:start] + new + text[end:]
-    return text
-
-
-def _falsify_nothing(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return [], set()
-
-
-# ── Python ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return [], set()
-    place = _Places(text)
-    changes: Spans = []
-    done: set[str] = set()
-    bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
-    for name, node in _list_functions(tree.body):
-        if name in wanted and (doc := _find_docstring(node)) is not None:
-            changes += (found := _find_doctests(place, doc))
-            done |= {name} if found else set()
-        elif name in wanted:
-            bodies.append((name, node, node.body))
-    for name, function, body in bodies:
-        values = _find_bindings(function, body)
-        expected = list(_find_expected(body))
-        # All values of one test at once: one wrong expectation is enough to make it fail.
-        # Of a script, only the last: an earlier one would end it.
-        for value in expected[-1:] if function is None else expected:
-            if made := list(_falsify_value(value, values, place)):
-                changes += made
-                done.add(name)
-    return changes, done
-
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
-    """With the classes that they are in: two tests of one name are two tests."""
-    for node in body:
-        if isinstance(node, ast.ClassDef):
-            yield from _list_functions(node.body, f"{within}{node.name}.")
-        elif isinstance(node, _Function):
-            yield f"{within}{node.name}", node
-
-
-def _find_docstring(node: _Function) -> ast.Constant | None:
-    first = node.body[0] if node.body else None
-    held = first.value if isinstance(first, ast.Expr) else None
-    return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
-
-
-def _find_doctests(place: _Places, doc: ast.Constant) -> Spans:
-    start, end = place.span(doc)
-    lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
-    return [(start + line.end(1), start + line.end(1), f"~{_NUMBER}") for line in lines]
-
-
-class _Places:
-    """Where nodes are in a text: lines and bytes become characters."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._lines = text.splitlines(keepends=True) or [""]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
-
-    def span(self, node: ast.expr) -> tuple[int, int]:
-        return self._find_offset(node.lineno, node.col_offset), self._find_offset(
-            node.end_lineno or 0, node.end_col_offset or 0
+    async def ask(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        ran: CheckRun,
+        known: Baseline,
+        question: Question | None,
+        looks_around: bool,
+    ) -> tuple[str, str]:
+        """What came of it, and the reason why the tests prove nothing, when they do not. `looks_around`: the new code
+        may notice that only a few tests run, so all do."""
+        tests = self._draw(run, task, rulings.find_carrying(ran.report, known.report))
+        if not tests:
+            return ("", "") if ran.report.cases else await self._ask_whole(run, task, check, known, question)
+        failed = any(case.id == tests[0] for case in known.report.failing)
+        base = question.base if failed and question is not None else task.tree
+        after = await self._texts.of(task.tree, check.command)
+        if not original_tests.has_results(known) and canary.asserts_nothing(after, tests):
+            return "", f"{tests[0]} asserts nothing about the code"
+        again = await self._originals.run_tests(
+            run, task, check, product=task.tree, tests=base, only=tests, falsify=True, whole=looks_around
         )
+        if not again.falsified:
+            if not ran.report.cases:
+                return await self._ask_whole(run, task, check, known, question)
+            return f"{NOT_ASKED} in {_count(len(tests))}", ""
+        names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
+        passing = rulings.filter_passing(again.report, names)
+        if not again.report.cases and again.exit_status == 0:
+            passing = names
+        if passing:
+            return "", f"{passing[0]} {PASSES}"
+        left = len(tests) - len(again.falsified)
+        more = f"; {NOT_ASKED} in {_count(left)}" if left else ""
+        if len(again.falsified) == 1:
+            return f"{again.falsified[0]} {FAILS}{more}", ""
+        return f"{len(again.falsified)} tests fail, as they should, when their expected values are made wrong{more}", ""
 
-    def _find_offset(self, line: int, column: int) -> int:
-        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
+    def _draw(self, run: Run, task: Task, claims: list[str]) -> list[str]:
+        """At most so many: those that the request names, and others by chance, which nobody can foresee. The same ones
+        whenever the claim is the same."""
+        key = tuple(claims)
+        if key not in self._drawn:
+            shuffled = random.SystemRandom().sample(claims, len(claims))
+            request = f"{run.plan.goal.instructions}\n{task.step.instructions}"
+            self._drawn[key] = canary.choose_claim(shuffled, request)
+        return self._drawn[key]
 
-
-def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
-    """What something must equal, in statements that are certain to be reached."""
-    for node in body:
-        if isinstance(node, ast.Return | ast.Raise):
-            return
-        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
-            "raises|suppress|Raises|warns", _unparse_contexts(node)
-        ):
-            yield from _find_expected(node.body)
-        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            yield from _find_compared(node.test)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if (
-                isinstance(call.func, ast.Attribute)
-                and call.func.attr in _EQUAL
-                and len(call.args) == 2
-                and not call.keywords
+    async def _ask_whole(
+        self, run: Run, task: Task, check: Check, known: Baseline, question: Question | None
+    ) -> tuple[str, str]:
+        """A check whose tests have no names: all expected values of the files that it names, where it failed before or
+        these files changed."""
+        if known.exit_status == 0 and question is None:
+            return "", ""
+        after = await self._texts.of(task.tree, check.command)
+        ground, texts = (question.tree, Over(question.before, after)) if question is not None else (task.tree, after)
+        quick = known.seconds < QUICK
+        wrong = await asyncio.to_thread(canary.falsify_files, texts, check.command, quick)
+        for each in random.SystemRandom().sample(wrong, min(len(wrong), MOST_SINGLE)):
+            # Perhaps it does not run what these files say. Then it does not mind what they say either.
+            if not await self._fails(run, task, check, ground, each) and await self._fails(
+                run, task, check, ground, dict.fromkeys(each, canary.NONSENSE)
             ):
-                yield from _choose_value_side(call.args[0], call.args[1])
-        if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
-            return
+                return "", f"it {PASSES}"
+        return f"the check {FAILS}" if wrong else NOT_ASKED, ""
+
+    async def _fails(self, run: Run, task: Task, check: Check, ground: str, texts: Mapping[str, str]) -> bool:
+        tree = await self._workspaces.graft(ground, ground, (), texts)
+        return (await self._runner.once(run, task, replace(check, dependents=()), tree)).finished.exit_status != 0
 
 
-def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
-    return " ".join(ast.unparse(item.context_expr) for item in node.items)
-
-
-def _find_compared(test: ast.Compare) -> Iterator[ast.expr]:
-    if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
-        yield from _choose_value_side(test.left, test.comparators[0])
-
-
-def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
-    """The side that is a value; where both are, nothing is tested."""
-    if _is_value(left) != _is_value(right):
-        yield left if _is_value(left) else right
-
-
-def _is_value(node: ast.expr) -> bool:
-    if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return name in _AROUND and bool(node.args) and not node.keywords and all(map(_is_value, node.args))
-    if isinstance(node, ast.List | ast.Tuple | ast.Set):
-        return all(map(_is_value, node.elts))
-    if isinstance(node, ast.Dict):
-        return all(key is not None and _is_value(key) for key in node.keys) and all(map(_is_value, node.values))
-    if isinstance(node, ast.UnaryOp):
-        return _is_value(node.operand)
-    return isinstance(node, ast.Constant | ast.JoinedStr | ast.Name)
-
-
-def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """The values of names that refer to one: parameters of the cases, and what is assigned once."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in body:
-        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            found[name] = [] if name in found or not _is_value(node.value) else [node.value]
-    for mark in getattr(function, "decorator_list", []):
-        if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
-            found |= _read_cases(mark.args[0], mark.args[1])
-    # A value that has other uses too is not only expected.
-    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
-    return {name: values for name, values in found.items() if used[name] == 1}
-
-
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
-
-
-def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
-    said = (
-        [names.value]
-        if isinstance(names, ast.Constant)
-        else [getattr(one, "value", "") for one in getattr(names, "elts", [])]
-    )
-    titles = [name.strip() for text in said for name in str(text).split(",") if name.strip()]
-    found: dict[str, list[ast.expr]] = {title: [] for title in titles}
-    for case in getattr(cases, "elts", []):
-        row = case.args if isinstance(case, ast.Call) else [case] if len(titles) == 1 else getattr(case, "elts", [])
-        for title, value in zip(titles, row, strict=False):
-            found[title].append(value)
-    return found
-
-
-def _falsify_value(
-    node: ast.expr, values: Mapping[str, list[ast.expr]], place: _Places, deep: int = 0
-) -> Iterator[tuple[int, int, str]]:
-    start, end = place.span(node)
-    text = place.text[start:end]
-    if isinstance(node, ast.Name):
-        if deep < 2:
-            yield from (
-                change for value in values.get(node.id, []) for change in _falsify_value(value, values, place, deep + 1)
-            )
-    elif isinstance(node, ast.Call):
-        yield from (change for value in node.args for change in _falsify_value(value, values, place, deep))
-    elif isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
-        below = node.values if isinstance(node, ast.Dict) else node.elts
-        if not below:
-            yield start, end, {"[": f"[{_NUMBER}]", "(": f"({_NUMBER},)"}.get(text[:1], f"{{{_NUMBER}: {_NUMBER}}}")
-        yield from (change for value in below for change in _falsify_value(value, values, place, deep))
-    elif isinstance(node, ast.JoinedStr):
-        yield start, end, f"({text} + '~{_NUMBER}')"
-    elif isinstance(node, ast.UnaryOp | ast.Constant):
-        with suppress(ValueError, TypeError):
-            yield start, end, repr(_make_other_value(ast.literal_eval(node)))
-
-
-def _make_other_value(value: object) -> object:
-    """Another value of the same kind. As a literal: code that reads the tests should find it."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, str):
-        return f"{value}~{_NUMBER}"
-    if isinstance(value, bytes):
-        return value + b"~"
-    if isinstance(value, int | float):
-        return value + 1 if abs(value) < _SMALL else value * 2 + 1
-    return int(_NUMBER)
-
-
-# ── JavaScript and Rust, line by line ───────────────────────────────────────────────────────────────────────────────
-
-_VALUE = r"(-?\d[\d_.]*|\"[^\"\\\n]*\"|'[^'\\\n]*')"
-_JS = re.compile(
-    rf"^\s*(?:assert(?:\.\w+)?\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\(.+,\s*{_VALUE}\)|"
-    rf"(?:await\s+)?expect\(.+\)\.(?:toBe|toEqual|toStrictEqual)\({_VALUE}\))\s*;?\s*$"
-)
-_JS_TEST = re.compile(r"\b(?:test|it)(?:\.\w+)?\s*\(\s*(['\"`])(.+?)\1")
-_RUST = re.compile(rf"^\s*assert_eq!\(.+,\s*{_VALUE}\);\s*$")
-_RUST_TEST = re.compile(r"()\bfn\s+(\w+)\s*\(")
-_BRANCH = re.compile(r"\b(?:if|else|for|while|catch|switch|match|loop|forEach|map|filter)\b|=>\s*\{?\s*$|\|\s*\{?\s*$")
-
-
-def _falsify_javascript(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _falsify_lines(text, wanted, _JS, _JS_TEST)
-
-
-def _falsify_rust(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _falsify_lines(text, wanted, _RUST, _RUST_TEST)
-
-
-def _parse_number(text: str) -> int | float:
-    text = text.replace("_", "")
-    return float(text) if "." in text else int(text)
-
-
-def _falsify_lines(
-    text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str]
-) -> tuple[Spans, set[str]]:
-    changes: Spans = []
-    done: set[str] = set()
-    above: list[str] = []
-    at = 0
-    titles = [hit[2] for hit in tests.finditer(text)]
-    wanted = {name for name in wanted if titles.count(name) == 1}
-    for line in text.splitlines(keepends=True):
-        if line.strip():
-            depth = len(line) - len(line.lstrip())
-            above = [other for other in above if len(other) - len(other.lstrip()) < depth]
-            found, named = (
-                asserts.match(line),
-                next((hit for other in reversed(above) if (hit := tests.search(other))), None),
-            )
-            inner = [other for other in above if named and above.index(other) > above.index(named.string)]
-            if found and named and named[2] in wanted and not any(_BRANCH.search(other) for other in inner):
-                group = next(number for number in range(1, (found.lastindex or 0) + 1) if found[number])
-                value, (start, end) = found[group], found.span(group)
-                text_value = value[0] in "\"'"
-                new = (
-                    f"{value[:-1]}~{_NUMBER}{value[-1]}" if text_value else str(_make_other_value(_parse_number(value)))
-                )
-                changes.append((at + start, at + end, new))
-                done.add(named[2])
-            above.append(line)
-        at += len(line)
-    return changes, done
-
-
-_CHANGES = {"python": _falsify_python, "javascript": _falsify_javascript, "rust": _falsify_rust}
-
-
-# ── what cannot be asked ────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def find_script(command: str, texts: Mapping[str, str]) -> str:
-    """The file that is itself the check."""
-    return next((path for path in sorted(split_words(command)) if path in texts and find_language(path) in ASKED), "")
-
-
-def explain_not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
-    """Why no expected value was falsified, as a phrase; empty: there was nothing to falsify."""
-    held = {find_language(path) for path in texts for test in tests if is_test_of(test, path)}
-    others = sorted(held - {*ASKED, ""})
-    if others:
-        return f"expected values cannot be altered in {others[0]}"
-    return "no expected value found that could be altered" if tests else ""
-
-
-def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
-    """All of these are Python tests in which nothing can fail except by accident."""
-    names = {re.split(r"::|\.", re.sub(r"\[.*", "", test))[-1] for test in tests}
-    held = [text for path, text in texts.items() if any(is_test_of(test, path) for test in tests)]
-    if not tests or not held or not all(test.partition("::")[0].endswith(".py") for test in tests):
-        return False
-    try:
-        trees = [ast.parse(text) for text in held]
-    except (SyntaxError, ValueError, RecursionError):
-        return False
-    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, _Function))
-    return not any(
-        _has_assertion(node) for function in functions if function.name in names for node in ast.walk(function)
-    )
-
-
-def _has_assertion(node: ast.AST) -> bool:
-    if isinstance(node, ast.Assert):
-        return not isinstance(node.test, ast.Constant)
-    return (
-        isinstance(node, ast.Call | ast.Raise | ast.With)
-        and re.search(r"(?i)assert|raise|check|verify|expect|fail", ast.unparse(node)) is not None
-    )
+def _count(tests: int) -> str:
+    return "1 test" if tests == 1 else f"{tests} tests"

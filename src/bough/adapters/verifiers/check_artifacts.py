@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
+from bough.core.verdict.registry import RUNNERS
 from bough.ports import WorkFolder
+from bough.trust import handles
+from bough.trust.files import Place
 
 READ_MOST = 2_000_000
 LARGEST_REPORT = 64 * 1024 * 1024
 
 
+def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
+    """Make those of the files that exist look as if they had just been written."""
+    for path in paths:
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        with suppress(OSError), handles.open_folder(os.fsencode(workspace.root), folder) as place:
+            os.utime(name, dir_fd=place, follow_symlinks=False)
+
+
 def load_report(path: Path) -> bytes | None:
     """The report, unless no runner would write it: the tests' own code could have made it."""
-    fd = disk.open_regular(os.fsencode(path))
-    if fd is None:
+    try:
+        body = Place(path.parent, path.name).read(LARGEST_REPORT + 1)
+    except OSError:
         return None
-    with os.fdopen(fd, "rb") as file:
-        return file.read(LARGEST_REPORT) if os.fstat(fd).st_size <= LARGEST_REPORT else None
+    return body if len(body) <= LARGEST_REPORT else None
 
 
 def has_completed(report: Path) -> bool:
-    """pytest writes its cache, which it was told to keep next to the report, at the very end of a whole session."""
-    return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
+    """A runner left what it writes, next to the report, at the very end of a whole session."""
+    ends = {runner.leaves for runner in RUNNERS if runner.leaves}
+    return any(Place(report.parent, f"{report.name}{end}").is_regular() for end in ends)
 
 
 def read_altered(
@@ -36,28 +48,31 @@ def read_altered(
     changed = [path for path in altered if path in texts]
     found = {}
     for path in changed:
-        place = workspace.root / path
+        place = Place(workspace.root, path)
+        # A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a
+        # pipe, which is not a file. Or unreadable.
         with suppress(OSError):
-            body = os.fsencode(place.readlink()) if place.is_symlink() else _read_beginning(workspace, path)
+            top = os.fsencode(workspace.root)
+            body = (
+                place.target().encode()
+                if place.kind == "link"
+                else disk.read_below(top, os.fsencode(path), LARGEST_REPORT)
+            )
             if body is not None:
                 found[path] = body.decode(errors="replace")
     return {path: texts[path] for path in changed}, found
 
 
-def _read_beginning(workspace: WorkFolder, path: str) -> bytes | None:
-    """A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a pipe,
-    which is not a file."""
-    return disk.read_below(os.fsencode(workspace.root), os.fsencode(path), LARGEST_REPORT)
-
-
 def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
-    root = workspace.root.resolve()
+    root = os.path.realpath(workspace.root)
 
     def read(path: str) -> str | None:
-        place = (root / path).resolve()
-        if not place.is_relative_to(root) or not place.is_file() or place.stat().st_size > READ_MOST:
+        inside = os.path.relpath(os.path.join(root, path), root)  # noqa: PTH118 - as text: nothing is looked at
+        try:
+            body = Place(root, inside, links=True).read(READ_MOST + 1)
+        except OSError:
             return None
-        return place.read_text(errors="replace")
+        return body.decode(errors="replace") if len(body) <= READ_MOST else None
 
     return read

@@ -9,15 +9,17 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.baseline import Baseline
-from bough.adapters.verifiers.missing import find_missing, find_missing_network
 from bough.adapters.verifiers.remedies import Remedies
-from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.workspaces.disk import read_plain
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
+from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.missing import find_missing, find_missing_network
+from bough.core.verdict.paths import last_segment
+from bough.core.verdict.registry import LANGUAGES
+from bough.trust.files import Place
 
 Read = Callable[[str], str | None]
+_ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
 SHOWN, SHOWN_LINES = 2_000, 20
 """Characters and lines of a failing check's output that are shown before a run."""
 
@@ -45,16 +47,13 @@ class CheckEnvironment(Struct, frozen=True):
         """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
 
         def read(path: str) -> str | None:
-            if path in texts or self.root is None or not path.endswith("/pyvenv.cfg"):
+            if path in texts or self.root is None or last_segment(path) not in _ENVIRONMENTS:
                 return texts.get(path)
-            try:
-                return read_plain(self.root / path).decode(errors="replace")
-            except OSError:
-                return None
+            return Place(self.root, path, links=True).text() or None
 
         return read
 
-    def examined(self, ran: Ran, manifests: Mapping[str, str], paths: Sequence[str]) -> Baseline:
+    def examined(self, ran: CheckRun, manifests: Mapping[str, str], paths: Sequence[str]) -> Baseline:
         """What is known about the base, with what the check lacks there."""
         known = ran.known()
         if known.exit_status == 0 or self.remedies is None:

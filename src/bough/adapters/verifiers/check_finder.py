@@ -5,27 +5,28 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.discover import discover_check
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
+from bough.core.verdict.discover import discover_check
+from bough.core.verdict.registry import find_runner
 from bough.ports import Workspaces
 
 
 class CheckFinder:
-    def __init__(self, workspaces: Workspaces, texts: Texts, door: CheckEnvironment) -> None:
-        self._door = door
+    def __init__(self, workspaces: Workspaces, texts: Texts, environment: CheckEnvironment) -> None:
+        self._environment = environment
         self._workspaces = workspaces
         self._texts = texts
 
     async def find(self, task: Task) -> Check | None:
         """The check at the base counts: what the agent writes cannot replace it. One that is named after the task may
-        still come, and pytest for unittest, whose tests it runs too."""
+        still come, and a runner that runs the tests of the one at the base too."""
         if not task.step.requires_testing:
             return None
         found = await self._find(task)
-        return replace(found, environment=self._door.environment) if found is not None else None
+        return replace(found, environment=self._environment.environment) if found is not None else None
 
     async def _find(self, task: Task) -> Check | None:
         if task.step.test_command:
@@ -34,12 +35,13 @@ class CheckFinder:
         now, own_now = await self._find_in(task, task.tree) if task.tree != task.base else (base, own)
         if base is None or now is None:
             return base or now
-        wider = base.runner == "unittest" and now.runner == "pytest"
+        runner = find_runner(now.runner)
+        wider = runner is not None and base.runner in runner.runs_tests_of
         return now if wider or (own and not own_now) else base
 
     async def _find_in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
         """The check in a tree, and whether it is the project's own."""
-        paths, read = await self._workspaces.paths(tree), self._door.reader(await self._texts.of(tree))
-        where = (self._door.folder, self._door.command)
+        paths, read = await self._workspaces.paths(tree), self._environment.reader(await self._texts.of(tree))
+        where = (self._environment.folder, self._environment.command)
         found = discover_check(task.step, task.id, paths, read, *where)
         return found, found == discover_check(task.step, GOAL, paths, read, *where)

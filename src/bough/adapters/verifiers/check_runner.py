@@ -1,39 +1,45 @@
-"""Run: a check in a workspace that holds one tree and nothing else, read into a report; and at other trees, in
-checkouts of their own.
+"""Run: a check in a fresh checkout that holds one tree and nothing else, read into a report.
 
-Everything in a workspace besides the tree (ignored files, bytecode, temporary files) is removed before a check runs,
-except for installed packages.
+Every check of every verdict runs in such a checkout, never where an agent works. So they look alike: names, times, git
+and temporary files are of the same kind whatever the tree is (the work, its base, the original tests, wrong
+expectations), and what is tested cannot tell which one it is in. Installed packages are lent by the task's workspace.
 """
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers import original_tests, rulings
-from bough.adapters.verifiers.baseline import Baseline, Baselines
-from bough.adapters.verifiers.cases import strip_root
-from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered
-from bough.adapters.verifiers.check_command import to_argv
+from bough.adapters.verifiers.baselines import Baselines
+from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered, touch_files
 from bough.adapters.verifiers.check_environment import CheckEnvironment
-from bough.adapters.verifiers.missing import is_manifest
-from bough.adapters.verifiers.project_files import run_in_folder
-from bough.adapters.verifiers.report_reader import make_readable, read_closing_lines, read_results
-from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.verifiers.runners import Progress, count_progress, has_refused, instrument
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
+from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
+from bough.core.verdict import original_tests, rulings
+from bough.core.verdict.cases import strip_root
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
+from bough.core.verdict.missing import names_dependencies
+from bough.core.verdict.project_files import run_in_folder
+from bough.core.verdict.report_reader import read_closing_lines, read_results
+from bough.core.verdict.runner import Progress
+from bough.core.verdict.runners import count_progress, has_refused, instrument, make_readable
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
+KEPT = 12
+"""Results of checks that are kept, with their output, in case a later verdict is about the same tree."""
 HEAD_START = 0.7
 """Seconds in which a check has the processor to itself, while it loads: concurrent work can wait that long."""
 
@@ -42,79 +48,118 @@ Seen = tuple[Mapping[str, str], list[str]]
 """What a check must leave alone, and what it may not have left alone."""
 
 
+class _Key(NamedTuple):
+    """What determines the result of a check within a run."""
+
+    run: str
+    tree: str
+    command: str
+    in_folder: bool
+    """It runs where the person stands, not at the top."""
+    lender: Path | None
+
+
 class CheckRunner:
     def __init__(
-        self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, door: CheckEnvironment
+        self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, environment: CheckEnvironment
     ) -> None:
-        self._door = door
+        self._environment = environment
         self._sandbox = sandbox
         self._workspaces = workspaces
         self._texts = texts
         self._sweeping: dict[str, asyncio.Task[None]] = {}
-        self.baselines = Baselines(home / "baselines", door.surroundings)
+        self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
+        self._lenders: dict[tuple[str, str], Path] = {}
+        """By run and task: workspaces with packages of their own."""
+        self.baselines = Baselines(home / "baselines", environment.surroundings)
 
-    async def here(self, check: Check, task: Task, workspace: Workspace, say: Say) -> Ran:
-        """The check once, whole, on the task's tree in its own workspace."""
-        # Exact: file watches can miss a write through a hard link, and a verdict must not rest on that.
-        await workspace.restore(task.tree, exact=True)
-        gone = await self._clear_workspace(task.tree, workspace)
-        return await self._run_check(check, task, task.tree, workspace, say, gone)
+    async def prepare(self, run: Run, task: Task, workspace: Workspace) -> None:
+        """Before a verdict: the packages that were installed in the task's workspace are lent to its checks from now
+        on. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
+        self._lenders.pop((run.name, task.id), None)
+        if await workspace.lends(task.tree):
+            self._lenders[run.name, task.id] = workspace.root
+            self._results = {key: one for key, one in self._results.items() if key.lender != workspace.root}
 
-    async def apart(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> Ran:
-        """The check on some tree, in a fresh checkout."""
-        await self.swept(run)
+    def _find_lender(self, run: Run, task: Task, tree: str) -> Path | None:
+        return self._lenders.get((run.name, task.id)) if tree not in (run.base, task.base) else None
+
+    def once(
+        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
+    ) -> asyncio.Task[CheckRun]:
+        """The check on some tree: run now, or its result when it has already run on that tree in this run."""
+        key = _Key(run.name, tree, check.command, bool(task.step.test_command), self._find_lender(run, task, tree))
+        known = self._results.get(key)
+        if known is None or (known.done() and not _may_be_reused(known)):
+            known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(run, task, check, tree, say))
+            for old in [key for key, one in self._results.items() if one.done()][:-KEPT]:
+                del self._results[old]
+        return known
+
+    async def in_fresh_checkout(
+        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
+    ) -> CheckRun:
+        """The check on some tree, whether or not it has already run there: what fails by chance may pass now."""
+        async with self.checkout(run, task, tree) as workspace:
+            return await self._run_check(check, task, tree, workspace, say)
+
+    @asynccontextmanager
+    async def checkout(self, run: Run, task: Task, tree: str) -> AsyncIterator[Workspace]:
+        """A fresh checkout of some tree, like every other one in which a check of this task runs."""
+        await self.sweep(run)
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        start, lender = run.base or task.base, self._find_lender(run, task, tree)
         try:
-            workspace = await self._workspaces.open(run.name, name, tree, run.folder)
-            gone = await self._clear_workspace(tree, workspace)  # it was just created: there is nothing to restore
-            return await self._run_check(check, task, tree, workspace, say, gone)
+            workspace = await self._workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
+            await workspace.clear(tree)
+            workspace.folder.mkdir(parents=True, exist_ok=True)
+            await workspace.furnish()
+            # A reused checkout has older files: what differs between trees would show by its times what was put back.
+            changed = await self._workspaces.changes(start, task.tree)
+            await asyncio.to_thread(touch_files, workspace, [change.path for change in changed])
+            yield workspace
         finally:
             await self._workspaces.discard(run.name, name)
 
-    def at(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
+    def at_tree(
+        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
+    ) -> asyncio.Task[Baseline]:
         """The check's result at a tree: known from before, or measured alongside other work."""
 
         async def measure() -> Baseline:
-            ran = await self.apart(run, task, check, tree, say)
+            ran = await asyncio.shield(self.once(run, task, check, tree, say))
             if ran.finished.exit_status == 0:
                 return ran.known()
             paths = await self._workspaces.paths(tree)
-            texts = await self._workspaces.texts(tree, [path for path in paths if is_manifest(path)])
-            return self._door.examined(ran, texts, paths)
+            texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
+            return self._environment.examined(ran, texts, paths)
 
+        if self._find_lender(run, task, tree) is not None:
+            return asyncio.create_task(measure())
         return self.baselines.begin(tree, check, measure)
 
-    async def swept(self, run: Run) -> None:
-        """Checkouts in which an earlier bough process was measuring are gone: whoever needs that baseline makes their
-        own. Shielded, since the first caller does it for all."""
+    async def sweep(self, run: Run) -> None:
+        """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
+        their own. Shielded, since the first caller does it for all."""
         if run.name not in self._sweeping:
             self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
         await asyncio.shield(self._sweeping[run.name])
 
     async def close(self) -> None:
-        await asyncio.gather(*self._sweeping.values(), return_exceptions=True)
+        for result in self._results.values():
+            result.cancel()
+        await asyncio.gather(*self._sweeping.values(), *self._results.values(), return_exceptions=True)
         await self.baselines.close()
 
-    async def _clear_workspace(self, tree: str, workspace: Workspace) -> list[str]:
-        """Make the workspace hold the files of the tree and no others; returns those removed."""
-        gone = await workspace.clear(tree)
-        workspace.folder.mkdir(parents=True, exist_ok=True)
-        await workspace.furnish()
-        return gone
-
-    async def _run_check(
-        self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say, gone: list[str]
-    ) -> Ran:
+    async def _run_check(self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say) -> CheckRun:
         texts = await self._texts.of(tree, check.command)
         await workspace.mark()
         # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        command, env = instrument(check.command, check.runner, path, {})
+        command, env = instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        loading = asyncio.get_running_loop().call_later(
-            HEAD_START, load_module, "bough.adapters.verifiers.report_reader"
-        )
+        loading = asyncio.get_running_loop().call_later(HEAD_START, load_module, "bough.core.verdict.report_reader")
         try:
             finished = await self._run_before(check, workspace, task.rules, say)
             finished = finished or await self._run_sandboxed(
@@ -133,13 +178,13 @@ class CheckRunner:
             )
             text = await asyncio.to_thread(decode_output, finished.output)
         seen: Seen = (texts, await workspace.list_altered())
-        return await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen, gone)
+        return await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen)
 
     async def _run_before(self, check: Check, workspace: Workspace, rules: Rules, say: Say) -> Finished | None:
         """What has to run before every check; how it ended when it failed."""
-        if not self._door.before:
+        if not self._environment.before:
             return None
-        done = await self._run_sandboxed(self._door.before, {}, check, workspace, rules, say)
+        done = await self._run_sandboxed(self._environment.before, {}, check, workspace, rules, say)
         return done if done.exit_status != 0 else None
 
     async def _run_sandboxed(
@@ -158,15 +203,21 @@ class CheckRunner:
             timeout=rules.check_timeout,
             limit=rules.kept,
             progress=tell,
-            env={**self._door.env, **env},
+            env={**self._environment.env, **env},
         )
 
 
-def _read_run(
-    check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen, gone: list[str]
-) -> Ran:
+def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
+    """A check that did not end by itself, or could not start, may do so the next time."""
+    if done.cancelled() or done.exception() is not None:
+        return False
+    status = done.result().finished.exit_status
+    return status is not None and status < CRASHED
+
+
+def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen) -> CheckRun:
     root, shown = str(workspace.root), make_readable(text, check.runner)
-    return Ran(
+    return CheckRun(
         finished,
         read_results(load_report(path), text, finished.exit_status, check.runner, root),
         shown,
@@ -174,8 +225,12 @@ def _read_run(
         refuted=original_tests.hash_refutation(strip_root(shown, root)),
         rewritten=rulings.find_rewritten(*read_altered(workspace, *seen)),
         ended=has_completed(path),
-        gone=tuple(gone),
     )
+
+
+def to_argv(command: str) -> list[str]:
+    """A command line as its words; as one line for a shell when it needs one."""
+    return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
 
 
 def load_module(module: str) -> None:

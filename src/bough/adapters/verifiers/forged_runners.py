@@ -10,21 +10,21 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from bough.adapters.verifiers.testside import find_loaded_packages
+from bough.core.verdict.language import Language
+from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.test_files import find_loaded_packages
+from bough.trust.files import Place
 
-_NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
-_PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
-_LISTS = (
-    *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
-    *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
-)
-"""Where package managers record what they installed."""
+_BY_LIST = [language for language in LANGUAGES if language.package_lists]
+_BY_HASH = [name for language in LANGUAGES if language.environment for name in language.installed_runners]
+_LARGEST = 64 << 20
+"""Bytes of a list of installed packages."""
 _PACKAGES = {"py.test": "pytest"}
 
 
@@ -33,63 +33,72 @@ def find_forged_runners(
 ) -> list[str]:
     """Programs with a runner's name, and packages that JavaScript tests load, without a record of their installation.
     `tracked`: whether a path is in the tree, which is judged elsewhere. `texts`: tests and others, by path."""
-    installed = root / "node_modules"
-    found = list(_list_node_packages(installed, find_loaded_packages(texts))) if installed.is_dir() else []
+    top = Place(root, links=True)
+    found: list[tuple[Place, str]] = []
+    for language in _BY_LIST:
+        if (top / language.packages).is_folder():
+            found += _list_packages(top, language, find_loaded_packages(texts))
     for name in (".venv", "venv", "env"):
-        found += _list_environment_packages(root / name)
-    shown = [(str(place.relative_to(root)), what) for place, what in found]
-    return [f"{what} ({path})" for path, what in shown if not tracked(path)]
+        found += _list_environment_packages(top / name)
+    return [f"{what} ({place.name})" for place, what in found if not tracked(place.name)]
 
 
-def _list_node_packages(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:
-    listed = ""
-    for name in _LISTS:
-        with suppress(OSError):
-            listed += (folder / name).read_text(errors="replace")
-    for name in _NODE:
+def _list_packages(top: Place, language: Language, loaded: set[str]) -> Iterator[tuple[Place, str]]:
+    folder = top / language.packages
+    lists = [top / posixpath.normpath(f"{language.packages}/{name}") for name in language.package_lists]
+    listed = "".join(place.text(_LARGEST) for place in lists)
+    for name in language.installed_runners:
         program = folder / ".bin" / name
-        if not program.is_file():
+        if not program.is_regular():
             continue
         package = folder / ("@playwright/test" if name == "playwright" else name)
         if name not in listed or not _is_package(package):
-            yield program, f"the test runner {name} in node_modules was not installed by a package manager"
+            yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     for name in sorted(loaded):
-        if (folder / name).is_dir() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
-            yield folder / name, f"the tests load {name}, which in node_modules was not installed by a package manager"
+        if (folder / name).is_folder() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
+            yield folder / name, f"the tests load {name}, which in {folder.name} was not installed by a package manager"
 
 
-def _is_package(folder: Path) -> bool:
+def _is_package(folder: Place) -> bool:
     try:
-        said = json.loads((folder / "package.json").read_text())
-    except (OSError, ValueError):
+        said = json.loads((folder / "package.json").text())
+    except (ValueError, RecursionError):
         return False
     return isinstance(said, dict) and bool(said.get("version"))
 
 
-def _list_environment_packages(folder: Path) -> Iterator[tuple[Path, str]]:
-    for name in _PYTHON:
+def _list_environment_packages(folder: Place) -> Iterator[tuple[Place, str]]:
+    sites = _list_sites(folder)
+    for name in _BY_HASH:
         program = folder / "bin" / name
-        if program.is_file() and not _is_recorded(folder, _PACKAGES.get(name, name)):
+        if program.is_regular() and not _is_recorded(sites, _PACKAGES.get(name, name)):
             yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     # `python -m pytest` needs no program.
-    for package in folder.glob("lib/python*/site-packages/_pytest"):
-        if not (folder / "bin" / "pytest").is_file() and not _is_recorded(folder, "pytest"):
+    for package in [site / "_pytest" for site in sites if (site / "_pytest").kind]:
+        if not (folder / "bin" / "pytest").is_regular() and not _is_recorded(sites, "pytest"):
             yield package, f"the test runner pytest in {folder.name} was not installed by a package manager"
 
 
-def _is_recorded(folder: Path, package: str) -> bool:
+def _list_sites(folder: Place) -> list[Place]:
+    libraries = folder / "lib"
+    return [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]
+
+
+def _is_recorded(sites: list[Place], package: str) -> bool:
     """Every file of the package's code is as recorded when it was installed."""
-    records = list(folder.glob(f"lib/python*/site-packages/{package}-*.dist-info/RECORD"))
-    return bool(records) and all(_matches_record(record) for record in records)
+    found = [(site, name) for site in sites for name, _ in site.list() if name.startswith(f"{package}-")]
+    records = [(site, site / name / "RECORD") for site, name in found if name.endswith(".dist-info")]
+    records = [(site, record) for site, record in records if record.kind]
+    return bool(records) and all(_matches_record(site, record) for site, record in records)
 
 
-def _matches_record(record: Path) -> bool:
+def _matches_record(site: Place, record: Place) -> bool:
     try:
-        for line in record.read_text().splitlines():
+        for line in record.read().decode().splitlines():
             path, hashed, _ = line.rsplit(",", 2)
             kind, _, wanted = hashed.partition("=")
             if path.endswith(".py") and kind == "sha256" and ".." not in path:
-                digest = hashlib.sha256((record.parent.parent / path).read_bytes()).digest()
+                digest = hashlib.sha256((site / path).read()).digest()
                 if base64.urlsafe_b64encode(digest).decode().rstrip("=") != wanted:
                     return False
     except (OSError, ValueError):

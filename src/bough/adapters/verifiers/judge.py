@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,24 +18,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
-from bough.adapters.verifiers import canary as canaries
-from bough.adapters.verifiers import original_tests, rulings
-from bough.adapters.verifiers.advice import advise
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.baseline import CRASHED, Baseline
+from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_artifacts import make_reader
-from bough.adapters.verifiers.check_command import describe_result
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
 from bough.adapters.verifiers.forged_runners import find_forged_runners
-from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.verifiers.runners import narrow
-from bough.adapters.verifiers.tree_texts import Over, Same, Texts
+from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check, Disagreement, Failure, Remark, Verdict
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict import original_tests, rulings, test_files
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
+from bough.core.verdict.runners import narrow
+from bough.core.verdict.suspicious_code import advise
+from bough.core.verdict.texts import Same
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Judgement, Workspace, Workspaces
+from bough.ports import Judgement, Workspace
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
@@ -53,7 +52,7 @@ class CheckedWork(Struct, eq=False):
     say: Say
     question: Question | None
     """None: nothing on the test side changed since the run's base."""
-    ran: Ran
+    ran: CheckRun
     flaky: tuple[str, ...]
     known: Baseline
     """What the check says at the task's base."""
@@ -69,22 +68,23 @@ class Objection(Struct, frozen=True):
     ruling: Literal["passed", "failed", "needs_approval"] = "failed"
     """`passed`: someone allowed it in advance; then nothing more is looked for."""
     disagreements: tuple[Disagreement, ...] = ()
-    ran: Ran | None = None
+    ran: CheckRun | None = None
     """The run that shows it, where it is another one, and that check's result at the base."""
     known: Baseline | None = None
 
 
 class Judge:
-    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
-        self._workspaces = workspaces
+    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, canary: Canary) -> None:
         self._texts = texts
         self._runner = runner
-        self._originals = OriginalTests(workspaces, texts, runner)
+        self._originals = originals
+        self._canary = canary
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
         if check is None or not task.step.requires_testing:
             return Judgement(_rule_without_check(task))
+        await self._runner.prepare(run, task, workspace)
         ran, question = await self._run_check(run, task, check, workspace, say)
         work = await self._gather_evidence(run, task, check, workspace, say, question, ran)
         judgement = await self._make_verdict(work)
@@ -95,26 +95,32 @@ class Judge:
 
     async def _run_check(
         self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say
-    ) -> tuple[Ran, Question | None]:
+    ) -> tuple[CheckRun, Question | None]:
         """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
         the original tests where there is a second processor."""
-        self._runner.at(run, task, check, task.base)
-        under_way = asyncio.create_task(self._runner.here(check, task, workspace, say))
-        try:
-            question = await self._originals.make_question(run, task, check, run.base or task.base)
-            if question is not None and (os.cpu_count() or 1) > 1:
-                self._runner.at(run, task, check, question.tree)
-            return await under_way, question
-        finally:
-            under_way.cancel()
-            await asyncio.gather(under_way, return_exceptions=True)
+        self._runner.at_tree(run, task, check, task.base)
+        under_way = self._runner.once(run, task, check, task.tree, say)
+        question = await self._originals.make_question(run, task, check, run.base or task.base)
+        if question is not None and (os.cpu_count() or 1) > 1:
+            self._runner.at_tree(run, task, check, question.tree)
+        ran = await asyncio.shield(under_way)
+        if ran.finished.exit_status != 0 or not ran.report.passed:
+            ran = replace(ran, gone=tuple(await workspace.list_others(task.tree)))
+        return ran, question
 
     async def _gather_evidence(
-        self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say, question: Question | None, ran: Ran
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        workspace: Workspace,
+        say: Say,
+        question: Question | None,
+        ran: CheckRun,
     ) -> CheckedWork:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
-        ran, flaky = await self._rerun_failing(run, check, ran, task, workspace, say)
-        known = await self._runner.at(run, task, check, task.base)
+        ran, flaky = await self._rerun_failing(run, check, ran, task, say)
+        known = await self._runner.at_tree(run, task, check, task.base)
         advice = await self._make_advice(task, check)
         return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, advice)
 
@@ -131,6 +137,8 @@ class Judge:
         if objection is not None:
             ruling, reason = objection.ruling, objection.reason or reason
             ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
+        if ruling == "passed":
+            reason += await self._describe_limits(work)
         failed = ruling == "failed"
         verdict = Verdict(
             ruling,
@@ -179,9 +187,17 @@ class Judge:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
         run, task, check, question = work.run, work.task, work.check, work.question
-        was = await self._runner.at(run, task, check, run.base or task.base)
-        now = work.ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
+        was = await self._runner.at_tree(run, task, check, run.base or task.base)
+        now = work.ran.known() if question is None else await self._runner.at_tree(run, task, check, question.tree)
         return original_tests.find_mended(was, now)
+
+    async def _describe_limits(self, work: CheckedWork) -> str:
+        base = await self._texts.of(work.run.base or work.task.base, work.check.command)
+        reported = {original_tests.find_file(case.id) for case in work.known.report.cases}
+        has_tests = work.question is not None or await asyncio.to_thread(
+            test_files.has_tests, base, work.check.command, reported
+        )
+        return rulings.describe_limits(work.ran.report, has_tests)
 
     async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
@@ -194,7 +210,7 @@ class Judge:
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
         # The number of tests may already vary at the base: only what runs there twice can be lost.
-        again = await self._runner.apart(run, task, check, task.base)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
@@ -213,7 +229,9 @@ class Judge:
         if work.question is None:
             return None
         work.say("test files changed: running the original tests against the new code")
-        found = await self._originals.list_disagreements(work.run, work.task, work.check, work.question)
+        found = await self._originals.list_disagreements(
+            work.run, work.task, work.check, work.question, work.ran.report
+        )
         if not found:
             return None
         if _is_allowed(work.task, found):
@@ -225,44 +243,16 @@ class Judge:
         run, task = work.run, work.task
         if not run.base or run.base == task.base or task.step.may_edit_tests:
             return None
-        older = await self._runner.at(run, task, work.check, run.base)
+        older = await self._runner.at_tree(run, task, work.check, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
 
     async def _find_hollow_tests(self, work: CheckedWork) -> Objection | None:
-        """Tests that carry the claim and prove nothing. Run where the work changed tests or drew advice."""
-        if work.question is None and not work.advice:
-            return None
-        work.canary, hollow = await self._run_canary(work)
-        return Objection(hollow) if hollow else None
-
-    async def _run_canary(self, work: CheckedWork) -> tuple[str, str]:
-        """The result of the tests that carry the claim once their expected values are falsified; and the reason why
-        they prove nothing, when they do not."""
-        task, check, ran, known, question = work.task, work.check, work.ran, work.known, work.question
-        after = await self._texts.of(task.tree, check.command)
-        tests = rulings.find_carrying(ran.report, known.report)[:RERUN_MOST]
-        mended = bool(tests) and any(case.id == tests[0] for case in known.report.failing)
-        ground = task.tree
-        texts: Mapping[str, str] = after
-        if mended and question is not None:
-            ground, texts = question.tree, Over(question.before, after)
-        script = "" if ran.report.cases else canaries.find_script(check.command, texts)
-        if not original_tests.has_results(known) and canaries.asserts_nothing(texts, tests):
-            return "", f"the check passed, but {tests[0]} asserts nothing about the code"
-        wrong, done = await asyncio.to_thread(canaries.falsify_expectations, texts, tests, script)
-        if not done:
-            return canaries.explain_not_asked(texts, tests), ""
-        tree = await self._workspaces.graft(ground, ground, (), wrong)
-        names = sorted({original_tests.strip_parameters(id) for id in done})
-        alone = narrow(check.command, check.runner, names) if not script else None
-        again = await self._runner.apart(work.run, task, replace(check, command=alone or check.command), tree)
-        passing = rulings.filter_passing(again.report, names)
-        if not again.report.cases and again.finished.exit_status == 0:
-            passing = [script or original_tests.THE_CHECK]
-        if passing:
-            return "", f"the check passed, but {passing[0]} also passes with wrong expected values: it proves nothing"
-        return f"{len(done)} tests fail, as they should, when their expected values are changed", ""
+        """Tests that carry the claim and prove nothing."""
+        work.canary, hollow = await self._canary.ask(
+            work.run, work.task, work.check, work.ran, work.known, work.question, looks_around=bool(work.advice)
+        )
+        return Objection(f"the check passed, but {hollow}") if hollow else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
@@ -270,11 +260,11 @@ class Judge:
         run, task, check, say = work.run, work.task, work.check, work.say
         for other in check.dependents if task.id == GOAL else ():
             theirs = replace(check, command=other.command, runner=other.runner, dependents=())
-            before = await self._runner.at(run, task, theirs, run.base or task.base)
+            before = await self._runner.at_tree(run, task, theirs, run.base or task.base)
             if before.exit_status != 0:
                 continue  # It says nothing here: its own environment may be missing.
             say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.apart(run, task, theirs, task.tree, say)
+            now = await self._runner.once(run, task, theirs, task.tree, say)
             if now.finished.exit_status != 0:
                 why = f"the check passed, but not that of {other.folder}/, which needs this project"
                 return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
@@ -283,25 +273,25 @@ class Judge:
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _rerun_failing(
-        self, run: Run, check: Check, ran: Ran, task: Task, workspace: Workspace, say: Say
-    ) -> tuple[Ran, tuple[str, ...]]:
+        self, run: Run, check: Check, ran: CheckRun, task: Task, say: Say
+    ) -> tuple[CheckRun, tuple[str, ...]]:
         """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
         failing = [case.id for case in ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        alone = await self._runner.here(replace(check, command=command), task, workspace, say)
+        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.tree, say)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
-        baseline = self._runner.at(run, task, check, task.base)
+        baseline = self._runner.at_tree(run, task, check, task.base)
         unproven = rulings.find_unproven(flaky, (await baseline).report) if flaky else ()
         if unproven:
             sometimes = await self._find_flaky_at_base(run, task, check, unproven)
             flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        again = await self._runner.here(check, task, workspace, say)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _find_flaky_at_base(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
@@ -309,7 +299,7 @@ class Judge:
         command = narrow(check.command, check.runner, list(ids))
         if command is None:
             return set()
-        alone = await self._runner.apart(run, task, replace(check, command=command), task.base)
+        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.base)
         return {case.id for case in alone.report.cases if case.outcome == "passed"}
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
@@ -319,18 +309,18 @@ class Judge:
     ) -> tuple[Failure, ...]:
         """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
         not finish says nothing here."""
-        now = await self._runner.at(run, task, check, task.tree, say)
+        now = await self._runner.at_tree(run, task, check, task.tree, say)
         if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
             return ()
         found: dict[str, None] = {}
         for tree in before:
-            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at(run, task, check, tree, say)))
+            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(run, task, check, tree, say)))
             if len(found) >= len(now.report.failing):
                 break
         if not found:
             return ()
         # A regression blames somebody else's work, so it has to show twice.
-        again = await self._runner.apart(run, task, check, task.tree, say)
+        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
             return ()
@@ -359,7 +349,7 @@ def _limit_disagreements(found: tuple[Disagreement, ...]) -> tuple[Disagreement,
     return (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too")) if rest else found
 
 
-def _attach_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:
+def _attach_output(verdict: Verdict, ran: CheckRun, task: Task) -> Judgement:
     shown, cut = cut_middle(ran.text.rstrip("\n"), task.rules.shown)
     cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
     return Judgement(

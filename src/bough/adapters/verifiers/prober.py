@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.verifiers import probe_commands
-from bough.adapters.verifiers.check_command import to_argv
-from bough.adapters.verifiers.check_runner import BASELINE, CheckRunner, Say
-from bough.adapters.verifiers.discover import discover_check
-from bough.adapters.verifiers.project_files import run_in_folder
+from bough.adapters.tools.output_text import decode_output
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -21,7 +18,13 @@ from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
+from bough.core.verdict import probe_forms
+from bough.core.verdict.discover import discover_check
+from bough.core.verdict.project_files import run_in_folder
+from bough.core.verdict.registry import find_runner
+from bough.core.verdict.runner import Runner
 from bough.ports import Sandbox, Workspace, Workspaces
+from bough.trust.files import Place
 
 SECONDS = 60.0
 """Seconds that one probe may take."""
@@ -32,15 +35,17 @@ EXAMPLE = 1_200
 def write_files(root: Path, texts: Mapping[str, str]) -> None:
     """Put files into a checkout. What lies there is the agent's: its links are not followed, and a file whose place a
     folder takes is left out."""
-    top = root.resolve()
     for path, text in texts.items():
-        place = root / path
-        if not place.parent.resolve().is_relative_to(top):
-            continue
-        with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
-            place.unlink(missing_ok=True)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, newline="")
+        place = Place(root, path)
+        place.make_parents()
+        if place.kind != "folder" and (place.above().kind == "folder"):
+            place.write(text.encode())
+
+
+def make_plain_command(runner: Runner, check: Check, token: str, paths: Sequence[str]) -> str:
+    """The command that runs probes where the code cannot tell that it is tested; its results follow the token."""
+    driver = Path(__file__).with_name(runner.driver).read_text("utf-8")
+    return shlex.join([*runner.drive(check.command), driver, token, *paths])
 
 
 def _find_top(workspace: Workspace) -> str:
@@ -55,36 +60,32 @@ class Prober:
         self._runner = runner
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        form = probe_commands.find_form(
-            await self._find_framework(task, check), await self._workspaces.paths(task.tree)
-        )
+        form = probe_forms.find_form(await self._find_framework(task, check), await self._workspaces.paths(task.tree))
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
-        path = probe_commands.find_example(form, await self._workspaces.paths(task.base), changed)
+        path = probe_forms.find_example(form, await self._workspaces.paths(task.base), changed)
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
-    async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
-        await self._runner.swept(run)
+    async def probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
+    ) -> tuple[Probed, ...]:
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
-        framework = probe_commands.find_form(used, paths).framework
-        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
+        framework = probe_forms.find_form(used, paths).framework
         results: list[Probed] = []
-        try:
-            await workspace.clear(task.tree)
+        async with self._runner.checkout(run, task, task.tree) as workspace:
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):
-                if probe.name in passed:
-                    results.append(Probed(probe.name, "passed"))
+                if probe.name in passed or (once and ran):
+                    results.append(Probed(probe.name, "passed" if probe.name in passed else "failed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                times = 1 if ran else 2
+                times = 1 if ran or once else 2
                 results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
+            if once:
+                return tuple(results)
             results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
-        finally:
-            await self._workspaces.discard(run.name, name)
         return tuple(results)
 
     async def _run_together(
@@ -92,26 +93,28 @@ class Prober:
     ) -> tuple[set[str], bool]:
         """Those that pass in one process with the others, and whether there was such a run; one that does not pass is
         run alone."""
-        command = probe_commands.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
+        command = probe_forms.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
             return set(), False
         argv = to_argv(run_in_folder(_find_top(workspace), command))
         finished = await self._sandbox.run(
             argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept, progress=say
         )
-        return await asyncio.to_thread(probe_commands.find_passed, chosen, finished.output), True
+        text = await asyncio.to_thread(decode_output, finished.output)
+        return probe_forms.find_passed(chosen, framework, text), True
 
     async def _run_probe(
         self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int, say: Say
     ) -> Probed:
         """One that fails does so twice, with the others or alone: not by chance."""
-        argv = to_argv(run_in_folder(_find_top(workspace), probe_commands.make_command(probe, check, framework)))
+        argv = to_argv(run_in_folder(_find_top(workspace), probe_forms.make_command(probe, check, framework)))
         timeout = min(SECONDS, rules.check_timeout)
         for _ in range(times):
             finished = await self._sandbox.run(
                 argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say
             )
-            result = await asyncio.to_thread(probe_commands.read_probe, probe, framework, finished)
+            text = await asyncio.to_thread(decode_output, finished.output)
+            result = probe_forms.read_probe(probe, framework, finished, text)
             if result.outcome != "failed":
                 break
         return result
@@ -128,24 +131,24 @@ class Prober:
     ) -> list[Probed]:
         """Those that pass run once more where the code cannot tell that it is tested: one that fails there shows that
         it can. Not by chance: it must fail there twice."""
+        runner = find_runner(framework)
         paths = {probe.name: probe.path for probe in chosen}
         for _ in range(2):
             passed = [paths[result.name] for result in results if result.outcome == "passed"]
-            if not passed or framework not in probe_commands.PLAIN:
+            if not passed or runner is None or not runner.driver:
                 return results
             token = secrets.token_hex(8)
-            argv = to_argv(
-                run_in_folder(_find_top(workspace), probe_commands.make_plain_command(check, framework, token, passed))
-            )
+            command = make_plain_command(runner, check, token, passed)
+            argv = to_argv(run_in_folder(_find_top(workspace), command))
             timeout = min(SECONDS * len(passed), rules.check_timeout)
             env = {"TERM": "dumb", "NO_COLOR": "1"}
             ran = await self._sandbox.run(
                 argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say, env=env
             )
-            said = probe_commands.read_plain_results(ran.output, token)
+            said = probe_forms.read_plain_results(ran.output, token)
             if not any(outcome == "failed" for outcome, _ in said.values()):
                 return results
-        return [probe_commands.unmask(result, said.get(paths[result.name])) for result in results]
+        return [probe_forms.unmask(result, said.get(paths[result.name])) for result in results]
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
         """The check whose framework probes are written in: the project's own, where the step's is a plain command."""

@@ -6,8 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bough.adapters.verifiers.missing import Missing
 from bough.adapters.workspaces.python_environment import Environment
+from bough.core.verdict.language import Installation, Missing
+from bough.core.verdict.paths import is_made_folder
+from bough.core.verdict.registry import LANGUAGES, NEUTRAL
+from bough.trust.files import Place
 
 SHOWN = 8
 
@@ -28,8 +31,6 @@ class Remedies:
                     f"Install {missing.name}, or pass another check with `--check CMD` (or `[check] "
                     f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
                 )
-            case "module":
-                return self._advise_on_python(missing.name) + self._mention_left_out()
             case "network":
                 return (
                     "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
@@ -42,28 +43,12 @@ class Remedies:
                     f"`--accept-failing` continues without it.{self._mention_left_out()}"
                 )
             case _:
-                return self._advise_on_packages(missing) + self._mention_left_out()
-
-    def _advise_on_python(self, module: str) -> str:
-        if self.environment is None:
-            return (
-                "No virtual environment was found here: create one (`python3 -m venv .venv`, then "
-                f"`.venv/bin/pip install {module}` and whatever else the project needs), or activate yours before "
-                "you start bough; `[workspace] setup` in bough.toml can create one for each checkout."
-            )
-        python = f"{self.environment.inside or self.environment.prefix}/bin/python"
-        return f"It is not in {self.environment.where}: install it there (`{python} -m pip install {module}`)."
-
-    def _advise_on_packages(self, missing: Missing) -> str:
-        if missing.why.endswith("package.json"):
-            folder = (self._root / missing.why).parent
-            installed = (
-                "It is not in node_modules" if (folder / "node_modules").is_dir() else "There is no node_modules"
-            )
-            by = next((name for lock, name in _LOCKS if (folder / lock).is_file()), "npm")
-            return f"{installed}: run `{by} install`."
-        tool = "go mod download" if missing.why == "go.mod" else "cargo fetch"
-        return f"Run `{tool}` first, where there is network access."
+                found = self.environment
+                prefix = str(found.inside or found.prefix) if found is not None else ""
+                where = found.where if found is not None else ""
+                place = Installation(lambda path: bool(Place(self._root, path, links=True).kind), where, prefix)
+                language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
+                return language.explain_install(missing, place) + self._mention_left_out()
 
     def _mention_left_out(self) -> str:
         names = [name for name in self._ignored() if not _is_generated(name)][:SHOWN]
@@ -85,13 +70,6 @@ class Remedies:
         return tuple(found[:SHOWN])
 
 
-_LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
-_MADE = re.compile(
-    r"(^|/)(__pycache__|\.(pytest|mypy|ruff)_cache|\.hypothesis|[^/]*\.egg-info|[^/]*\.pyc|\.coverage[^/]*|htmlcov|\.DS_Store"
-    r"|\.?venv|env|node_modules|target|build|dist|\.tox|\.nox|\.idea|\.vscode|\.eggs)(/|$)"
-)
-
-
 def _is_generated(name: str) -> bool:
     """What tools regenerate on their own, or what checkouts get anyway."""
-    return name.startswith(".bough/") or _MADE.search(name) is not None
+    return is_made_folder(name) or "env" in name.split("/")

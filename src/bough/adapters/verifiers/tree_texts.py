@@ -6,16 +6,15 @@ import asyncio
 from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from bough.adapters.verifiers import testside
+from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
+from bough.core.verdict.test_files import is_watched
+from bough.core.verdict.texts import ComparableTexts
 from bough.ports import Contents, Workspaces
 
 KEPT = 8
 SINGLE = 12
 """Texts that are read one by one: a caller that needs more gets all."""
-FIRST = """
-    package.json pyproject.toml setup.cfg tox.ini pytest.ini conftest.py noxfile.py Makefile makefile GNUmakefile
-    Cargo.toml go.mod justfile
-""".split()  # noqa: SIM905
+FIRST = sorted({name for language in LANGUAGES for name in language.manifests})
 """Files that are read again and again."""
 
 
@@ -65,30 +64,10 @@ class TreeTexts(Mapping[str, str]):
         texts = self.contents.read(list(wanted))
         self._known |= {id: texts.get(path, "") for path, id in wanted.items()}
 
-    def differing(self, other: TreeTexts) -> set[str]:
+    def differing(self, other: ComparableTexts) -> set[str]:
+        assert isinstance(other, TreeTexts), "both are of trees"
         paths = self.contents.differing(other.contents)
         return {path for path in paths if watched(path, self._command) or watched(path, other._command)}
-
-
-class Over(Mapping[str, str]):
-    """Texts in front of others."""
-
-    def __init__(self, front: Mapping[str, str], behind: Mapping[str, str]) -> None:
-        self.front = front
-        self.behind = behind
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.front or path in self.behind
-
-    def __getitem__(self, path: str) -> str:
-        return self.front[path] if path in self.front else self.behind[path]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.front
-        yield from (path for path in self.behind if path not in self.front)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 @lru_cache(maxsize=8)
@@ -97,43 +76,16 @@ def _kinds(command: str) -> dict[str, bool]:
 
 
 def watched(path: str, command: str) -> bool:
-    """Like `testside.watched`, for hundreds of thousands of paths: what has a language is decided by folder and
+    """Like `test_files.is_watched`, for hundreds of thousands of paths: what has a language is decided by folder and
     suffix."""
     folder, _, name = path.rpartition("/")
     kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
     known = _kinds(command).get(kind) if kind else None
     if known is None:
-        known = testside.is_watched(path, command)
-        if kind and testside.find_language(path):
+        known = is_watched(path, command)
+        if kind and find_language(path) is not NEUTRAL:
             _kinds(command)[kind] = known
     return known
-
-
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """The paths whose texts differ."""
-    if isinstance(before, Over):
-        same = differing(before.behind, after)
-        return {path for path in same | {*before.front} if before.get(path) != after.get(path)}
-    if isinstance(before, TreeTexts) and isinstance(after, TreeTexts):
-        return before.differing(after)
-    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
-
-
-class Same(Collection[str]):
-    """The paths that have the same text in both."""
-
-    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        self._before = before
-        self._differing = differing(before, after)
-
-    def __contains__(self, path: object) -> bool:
-        return path in self._before and path not in self._differing
-
-    def __iter__(self) -> Iterator[str]:
-        return (path for path in self._before if path not in self._differing)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
 
 class Texts:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from bough.adapters.verifiers import rulings
-from bough.adapters.verifiers.baseline import CRASHED
+from bough.adapters.verifiers.ask_original_tests import OriginalTests
+from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
@@ -21,6 +21,8 @@ from bough.core.acceptance.verdict import Check, Failure
 from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict import rulings
+from bough.core.verdict.check_run import CRASHED, MixedRun
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 
@@ -30,13 +32,15 @@ class ProjectVerifier:
         sandbox: Sandbox,
         workspaces: Workspaces,
         home: Path,
-        door: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
+        environment: CheckEnvironment = CheckEnvironment(),  # noqa: B008 - it is frozen
     ) -> None:
         texts = Texts(workspaces)
-        self._door = door
-        self._finder = CheckFinder(workspaces, texts, door)
-        self._runner = CheckRunner(sandbox, workspaces, texts, home, door)
-        self._judge = Judge(workspaces, texts, self._runner)
+        self._environment = environment
+        self._finder = CheckFinder(workspaces, texts, environment)
+        self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
+        self._originals = OriginalTests(workspaces, texts, self._runner)
+        canary = Canary(workspaces, texts, self._runner, self._originals)
+        self._judge = Judge(texts, self._runner, self._originals, canary)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -49,18 +53,18 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
-        await self._runner.swept(run)
+        await self._runner.sweep(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
-            await asyncio.wait([self._runner.at(run, task, check, task.base)])
+            await asyncio.wait([self._runner.at_tree(run, task, check, task.base)])
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.describe_baseline(known, task.rules.accept_failing) if known is not None else ""
+        return rulings.describe_baseline(known, task.rules.accept_failing, check.runner) if known is not None else ""
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
-        known = await self._runner.at(run, task, check, task.base, progress)
-        return self._door.told(check, known, task.rules.accept_failing)
+        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        return self._environment.told(check, known, task.rules.accept_failing)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)
@@ -70,17 +74,32 @@ class ProjectVerifier:
     ) -> tuple[Failure, ...]:
         return await self._judge.regressions(run, task, check, before, progress)
 
+    async def run_tests(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        *,
+        product: str,
+        tests: str,
+        only: Sequence[str] = (),
+        falsify: bool = False,
+    ) -> MixedRun:
+        return await self._originals.run_tests(
+            run, task, check, product=product, tests=tests, only=only, falsify=falsify
+        )
+
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        known = await self._runner.at(run, task, check, task.base)
+        known = await self._runner.at_tree(run, task, check, task.base)
         return known.exit_status is not None and 0 < known.exit_status < CRASHED
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         return await self._prober.form(task, check)
 
     async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
     ) -> tuple[Probed, ...]:
-        return await self._prober.probe(run, task, check, chosen, progress)
+        return await self._prober.probe(run, task, check, chosen, progress, once)
 
     async def close(self) -> None:
         for begun in self._begun:

@@ -8,9 +8,8 @@ only ever read. The history is that of the moment when the run started, whatever
 from __future__ import annotations
 
 import os
-import shutil
+import re
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +20,7 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.git_settings import LAST
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.core.merge.conflict_hunks import OURS
+from bough.trust.files import Place
 
 CONFIG = f"""\
 [core]
@@ -36,8 +36,6 @@ CONFIG = f"""\
 \temail = bough@localhost
 {LAST}"""
 START = "Where the task starts"
-_LENDERS = 8
-"""Folders that one folder of objects may borrow from."""
 SIDE = "A side of the merge"
 
 
@@ -55,7 +53,8 @@ class History(Struct, frozen=True, forbid_unknown_fields=True):
 def find_history(git: Git, root: Path, kept: Path) -> History:
     """The history for a run; read once, at its start, and kept in a file."""
     try:
-        return _check_history(msgspec.json.decode(kept.read_bytes(), type=History))
+        past = msgspec.json.decode(kept.read_bytes(), type=History)
+        return past if _may_borrow(root, past.objects) else History()
     except FileNotFoundError:
         found = _read_history(git, root)
     except msgspec.DecodeError:  # damaged: better none than a wrong one
@@ -65,11 +64,29 @@ def find_history(git: Git, root: Path, kept: Path) -> History:
     return found
 
 
-def _check_history(past: History) -> History:
-    """It names folders that commands will see: only those that hold git's objects are accepted."""
-    objects = Path(past.objects)
-    known = objects.name == "objects" and (objects / "pack").is_dir() and (objects.parent / "HEAD").is_file()
-    return past if known or not past.objects else History()
+def _may_borrow(root: Path, objects: str) -> bool:
+    """Commands will see that folder: it belongs to the project, or to the repository whose worktree or submodule the
+    project is. An archive can name any other repository, but that one does not name the archive. Neither may it borrow
+    from further folders."""
+    if not objects:
+        return True
+    git = Path(objects).parent
+    store = Place(git, "objects")
+    if not (store / "pack").is_folder() or (store / "info" / "alternates").text().strip():
+        return False
+    named = Place(root, ".git").text()
+    if named.startswith("gitdir: "):
+        own = root / named.removeprefix("gitdir: ").strip()
+        back = Place(own, "gitdir").text().strip()
+        worktree = re.search(r"^\s*worktree = (.+)$", Place(own, "config").text(), re.MULTILINE)
+        home = back.removesuffix("/.git") or (str(own / worktree[1]) if worktree else "")
+        return bool(home) and os.path.realpath(home) == os.path.realpath(root) and _is_above(git, own)
+    return git == root / ".git" and Place(root, ".git").is_folder()
+
+
+def _is_above(git: Path, own: Path) -> bool:
+    """`.git` of `.git/worktrees/NAME`, or the same."""
+    return os.path.realpath(git) in (os.path.realpath(own), os.path.realpath(own.parent.parent))
 
 
 def _read_history(git: Git, root: Path) -> History:
@@ -82,18 +99,13 @@ def _read_history(git: Git, root: Path) -> History:
     kind, top, objects, shallow, commit, tree = lines[:6]
     if kind != "sha1" or Path(top).resolve() != root.resolve():
         return History()
-    return History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
+    found = History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
+    return found if _may_borrow(root.resolve(), found.objects) else History()
 
 
 def list_lenders(repository: Path, past: History) -> list[Path]:
-    """The folders that a checkout's repository borrows objects from, and those that they borrow from."""
-    folders = [repository / "objects", *([Path(past.objects)] if past.objects else [])]
-    for folder in folders:  # grows during the walk
-        with suppress(OSError):
-            lines = (folder / "info" / "alternates").read_text(errors="replace").splitlines()
-            more = [folder / line for line in lines if line and not line.startswith("#")]
-            folders += [place for place in more if place.is_dir() and place not in folders][:_LENDERS]
-    return folders
+    """The folders that a checkout's repository borrows objects from."""
+    return [repository / "objects", *([Path(past.objects)] if past.objects else [])]
 
 
 def prepare(
@@ -125,8 +137,8 @@ def prepare(
     }
     for name, text in files.items():
         (part / name).write_text(text, encoding="utf-8")
-    if past.shallow and Path(past.shallow).is_file():
-        shutil.copyfile(past.shallow, part / "shallow")
+    if past.shallow and (shallow := Place(Path(past.objects).parent, "shallow").text()):
+        (part / "shallow").write_text(shallow)
     git.run("read-tree", tree, index=part / "index")
     return part
 

@@ -8,7 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
@@ -27,6 +27,7 @@ from bough.adapters.workspaces.spares import Trash
 from bough.adapters.workspaces.stamps import get_kind, is_sure, look_at, make_stamp
 from bough.adapters.workspaces.watch import ChangedFolders
 from bough.core.errors import WorkspaceError
+from bough.trust import handles
 
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
@@ -122,7 +123,7 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
     """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
     content decides."""
     altered = []
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = handles.open_top(top)
     try:
         for folder in folders:
             known = found.folders.get(folder)

@@ -6,12 +6,14 @@ what was there before.
 
 from __future__ import annotations
 
-import filecmp
-import shutil
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.workspaces import shared_folders
+from bough.trust.files import Place
+
+_LARGEST = 64 << 20
+"""Bytes of a source that are compared."""
 
 COMPILED = (".so", ".pyd")
 SOURCES = frozenset(
@@ -50,17 +52,15 @@ def list_sources(paths: Iterable[bytes]) -> list[str]:
 
 def copy_modules(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:
     """Copy these modules, where the checkout has the sources that the person has."""
-    if not all(_is_same(person / path, checkout / path) for path in built_from):
+    if not all(_is_same(Place(person, path), Place(checkout, path)) for path in built_from):
         return
     for name in modules:
-        target = checkout / name
-        if (person / name).is_file() and shared_folders.is_real_folder(bytes(checkout), bytes(Path(name).parent)):
-            target.unlink(missing_ok=True)
-            shutil.copy2(person / name, target)
+        with suppress(OSError):  # not a regular file, or no folder for it
+            Place(person, name).copy_to(Place(checkout, name))
 
 
-def _is_same(one: Path, other: Path) -> bool:
+def _is_same(one: Place, other: Place) -> bool:
     try:
-        return filecmp.cmp(one, other, shallow=False)
+        return one.read(_LARGEST) == other.read(_LARGEST)
     except OSError:
         return False

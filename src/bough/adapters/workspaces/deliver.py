@@ -1,27 +1,46 @@
 """Commits of a run's work in the person's own repository, made only when they ask for one.
 
-Their hooks and settings apply, as with any commit of theirs. A branch is created without touching their files or index.
+Nothing that the repository names is started: no hook, filter, monitor or signing program, since it may be an archive
+that somebody else packed. With `hooks` the commit is like any other of theirs. A branch is created without touching
+their files or index.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bough.adapters.workspaces.git_program import HARMLESS
 from bough.core.errors import UsageError, WorkspaceError
+from bough.trust.programs import make_environment, run_program
+
+_UNSIGNED = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "core.untrackedCache=false")
 
 
-def commit(root: Path, paths: Sequence[str], message: str) -> str:
+def commit(root: Path, paths: Sequence[str], message: str, hooks: bool = False) -> str:
     """Commit these files as they are now, and nothing else that is staged or changed."""
     # Literal, because a name with `*` or `[` is a pattern to git; forced, because a tracked file that an ignore rule
     # names would be refused.
-    _run_git(root, ["add", "--all", "--force", "--", *(f":(literal){path}" for path in paths)])
+    named = [f":(literal){path}" for path in paths]
+    quiet = () if hooks else (*_UNSIGNED, *_override_filters(root))
+    _run_git(root, [*quiet, "add", "--all", "--force", "--", *named], hooks=hooks)
     # Only these: what else the person has staged stays staged.
-    _run_git(root, ["commit", "--quiet", "--file=-", "--only", "--", *(f":(literal){path}" for path in paths)], message)
+    _run_git(root, [*quiet, "commit", "--quiet", "--file=-", "--only", "--", *named], message, hooks=hooks)
     return _run_git(root, ["rev-parse", "HEAD"]).strip()
+
+
+def _override_filters(root: Path) -> list[str]:
+    """The filters that the repository's own settings define, as the person's settings have them: as nothing, mostly."""
+    listed = _run_git(root, ["config", "--list", "--show-scope", "-z"]).split("\0")
+    theirs, own = dict[str, str](), set[str]()
+    for scope, entry in zip(listed[::2], listed[1::2], strict=False):
+        name, _, value = entry.partition("\n")
+        if name.startswith("filter."):
+            theirs |= {name: value} if scope in ("global", "system") else {}
+            own |= {name} if scope in ("local", "worktree") else set()
+    return [word for name in sorted(own) for word in ("-c", f"{name}={theirs.get(name, '')}")]
 
 
 Files = Mapping[str, tuple[str, bytes] | None]
@@ -71,7 +90,8 @@ def read_texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | No
     """The content of these files in the last commit; None where there is none."""
     found: dict[str, bytes | None] = {}
     for path in paths:
-        asked = subprocess.run(["git", "-C", str(root), "cat-file", "blob", f"HEAD:{path}"], capture_output=True)
+        argv = ["git", "-C", str(root), *HARMLESS, "cat-file", "blob", f"HEAD:{path}"]
+        asked = run_program(argv, project=root)
         found[path] = asked.stdout if asked.returncode == 0 else None
     return found
 
@@ -82,15 +102,17 @@ def _run_git(
     feed: str | bytes = "",
     env: Mapping[str, str] | None = None,
     fine: Sequence[int] = (0,),
+    hooks: bool = False,
 ) -> str:
     body = feed.encode() if isinstance(feed, str) else feed
+    around = dict(os.environ) if hooks else make_environment()
+    argv = ["git", "-C", str(root), *(() if hooks else HARMLESS), *args]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(root), *args], input=body, capture_output=True, env={**os.environ, **(env or {})}
-        )
+        done = run_program(argv, project=root, env={**around, **(env or {})}, feed=body)
     except FileNotFoundError:
         raise WorkspaceError("git was not found on PATH: install git.") from None
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-        raise WorkspaceError(f"git {args[0]} failed in {root}: {said[-1] if said else 'it gave no reason'}.")
+        name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
+        raise WorkspaceError(f"git {name} failed in {root}: {said[-1] if said else 'it gave no reason'}.")
     return done.stdout.decode(errors="replace")

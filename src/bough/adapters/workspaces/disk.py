@@ -13,11 +13,12 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bough.adapters.workspaces import handles
 from bough.core.errors import Unkeepable, WorkspaceError
+from bough.trust import handles
 
 T = TypeVar("T")
 
@@ -87,23 +88,13 @@ def open_regular(path: bytes, within: int | None = None) -> int | None:
     return None
 
 
-def read_plain(path: Path, most: int = 4 << 20) -> bytes:
-    """The beginning of a regular file of the person's, even through a link. `OSError` for all else: a pipe would block
-    us, and a device may be endless."""
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "is not a regular file", str(path))
-        return file.read(most)
-
-
 def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
-    """The beginning of a file that an agent may have put there; None when it is not a regular file, or behind a
-    link."""
+    """The beginning of a file that an agent may have put there, and may have made unreadable; None when it is not a
+    regular file, or behind a link."""
     parent, _, name = path.rpartition(b"/")
     try:
         with handles.open_folder(top, parent) as within:
-            fd = open_regular(name, within)
+            fd = handles.read_with_access(within, name, partial(open_regular, name, within))
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             return None
@@ -170,8 +161,8 @@ def _give_access(path: bytes) -> None:
 
 
 def is_folder(path: Path) -> bool:
-    """A real one, not a link to one."""
-    return path.is_dir() and not path.is_symlink()
+    """A real one, not a link to one; not one behind a folder that we may not search, where `Path` would raise."""
+    return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114
 
 
 def remove(path: bytes) -> None:

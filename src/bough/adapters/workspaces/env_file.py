@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from bough.adapters.workspaces.disk import read_plain
 from bough.core.errors import UsageError
+from bough.trust.files import Place
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 
 
-def read_variables(path: Path) -> dict[str, str]:
+def read_variables(path: Place) -> dict[str, str]:
     """The variables of a file. Quotes around a value are removed; nothing is expanded or run."""
     try:
-        text = read_plain(path).decode("utf-8")
-    except OSError as error:
-        raise UsageError(f"[workspace] env_file: {path} cannot be read: {error.strerror}.") from None
+        text = path.read().decode("utf-8")
+    except OSError:
+        raise UsageError(
+            f"[workspace] env_file: {path} cannot be read: it must be a regular file of the project, and no link out "
+            "of it."
+        ) from None
     except UnicodeDecodeError:
         raise UsageError(f"[workspace] env_file: {path} is not a text file in UTF-8.") from None
     found = {}

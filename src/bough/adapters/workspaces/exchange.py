@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -52,6 +53,7 @@ class Exchange:
         self._remote = remote
         self._sent: set[str] = set()
         self._here: set[str] = set()
+        self._bringing = threading.Lock()
 
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -100,6 +102,11 @@ class Exchange:
         """Fetch the tree, when the store has it; otherwise the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
+        # One at a time: while one task of this worker fetches a tree, its own object can be here before what it names.
+        with self._bringing:
+            self._bring(tree)
+
+    def _bring(self, tree: str) -> None:
         if not self._is_here(tree):
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
             lacking = []
@@ -165,9 +172,9 @@ class _Published:
         self._last = tree
         return tree
 
-    async def restore(self, tree: str, exact: bool = False) -> None:
+    async def restore(self, tree: str) -> None:
         await asyncio.to_thread(self._exchange.bring, tree)
-        await self._inner.restore(tree, exact)
+        await self._inner.restore(tree)
         self._last = tree
 
 
@@ -203,10 +210,18 @@ class SharedWorkspaces(GitWorkspaces):
         last.write_text(tree)
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> GitWorkspace:
-        await self._bring(tree, *(sides or {}).values())
-        workspace = await super().open(run, task, tree, folder, sides)
+        await self._bring(tree, *(sides or {}).values(), *([start] if start else []))
+        workspace = await super().open(run, task, tree, folder, sides, start=start, lender=lender)
         return cast(GitWorkspace, _Published(workspace, self.exchange, tree))
 
     async def changes(self, base: str, tree: str) -> list[FileChange]:

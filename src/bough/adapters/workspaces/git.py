@@ -29,11 +29,14 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bough.adapters.workspaces import (
     agent_repository,
     compiled_modules,
     disk,
-    handles,
+    ownership,
     person_repository,
     removal,
     saved_scan,
@@ -44,7 +47,16 @@ from bough.adapters.workspaces import (
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, format_path
 from bough.adapters.workspaces.checkout import find_altered, reclaim, restore, stamp_folders
 from bough.adapters.workspaces.clearing import find_others
-from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, Tracked, find_differing, write_tree
+from bough.adapters.workspaces.file_index import (
+    LINK,
+    Entry,
+    File,
+    FileIndex,
+    Tracked,
+    find_differing,
+    join_path,
+    write_tree,
+)
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.git_settings import Stamp, disarm
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
@@ -58,6 +70,8 @@ from bough.core.active_files import Edge, find_edge
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
 from bough.ports import Contents, FileChange, Merged, Mount
+from bough.trust import handles
+from bough.trust.files import Place
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -204,7 +218,7 @@ class GitWorkspace:
         self._settings: Stamp | None = None
         self.env: Mapping[str, str] = {}
         self._furnish: Callable[[], None] = lambda: None
-        self._person = b""
+        self._lenders: tuple[Path, ...] = ()
 
     def surround(self, mounts: Sequence[Mount], env: Mapping[str, str], furnish: Callable[[], None]) -> None:
         """What comes from the person's set-up. `furnish` restores what is not a link to a heavy folder."""
@@ -214,10 +228,10 @@ class GitWorkspace:
         return await _run_in_thread(f"copy {mount.source}", self._own, mount)
 
     def _own(self, mount: Mount) -> bool:
-        person = Path(os.fsdecode(self._person))
-        if not mount.source.is_relative_to(person):
+        owner = next((place for place in self._lenders if mount.source.is_relative_to(place)), None)
+        if owner is None:
             return False
-        link = self.root / mount.source.relative_to(person)
+        link = self.root / mount.source.relative_to(owner)
         with self._busy:
             if not link.is_symlink():
                 return False
@@ -228,9 +242,10 @@ class GitWorkspace:
     async def furnish(self) -> None:
         await _run_in_thread(f"set up {self.root}", self._furnish)
 
-    def begin(self, base: FileIndex, found: FileIndex | None, person: bytes = b"") -> None:
-        """What the task started from, the files as they are when that is known, and where the person's are."""
-        self._person = person
+    def begin(self, base: FileIndex, found: FileIndex | None, lenders: tuple[Path, ...] = ()) -> None:
+        """What the task started from, the files as they are when that is known, and whose installed packages it has:
+        another checkout's, the person's."""
+        self._lenders = lenders
         self._tracked = Tracked(base=base)
         self._found = found
 
@@ -265,20 +280,34 @@ class GitWorkspace:
                 made = self._remake(tree)
                 self._found, self._tracked, self._scanner = made._found, made._tracked, made._scanner
 
-    async def clear(self, tree: str) -> list[str]:
-        return await _run_in_thread(f"clear {self.root}", self._clear, tree)
+    async def clear(self, tree: str) -> None:
+        await _run_in_thread(f"clear {self.root}", self._clear, tree)
 
-    def _clear(self, tree: str) -> list[str]:
+    def _clear(self, tree: str) -> None:
         # The home and the /tmp of commands are temporary files too.
         for folder in (self.scratch, self.scratch.with_name(f"{self.scratch.name}.private")):
             for entry in disk.list_entries(os.fsencode(folder)) if folder.exists() else ():
                 disk.remove(entry.path)
         with self._busy:
-            wanted = self._repository.listings.found(tree)
-            others = sorted(find_others(self._peek(), wanted))
-            for path in others:
+            for path in self._find_others(tree):
                 handles.remove_below(self._scanner.top, path)
-        return [format_path(path) for path in others]
+
+    async def lends(self, tree: str) -> bool:
+        return await _run_in_thread(f"look at the files of {self.root}", self._lends, tree)
+
+    def _lends(self, tree: str) -> bool:
+        kept = self._repository.listings.found(tree).folders
+        return any(path not in kept for path in shared_folders.find_candidates(self._scanner.top, layered=True))
+
+    async def list_others(self, tree: str) -> list[str]:
+        return await _run_in_thread(f"look at the files of {self.root}", self._list_others, tree)
+
+    def _list_others(self, tree: str) -> list[str]:
+        with self._busy:
+            return [format_path(path) for path in self._find_others(tree)]
+
+    def _find_others(self, tree: str) -> list[bytes]:
+        return sorted(find_others(self._peek(), self._repository.listings.found(tree)))
 
     async def mark(self) -> None:
         await _run_in_thread(f"look at the files of {self.root}", self._mark)
@@ -350,6 +379,18 @@ def _beginning(pieces: Iterator[bytes]) -> bytes:
     return bytes(body[:_TEXT])
 
 
+class _Wanted(Struct, frozen=True):
+    """What a checkout is to be; see `ports.Workspaces.open`."""
+
+    run: str
+    task: str
+    tree: str
+    folder: str
+    sides: Mapping[str, str]
+    start: str
+    lender: Path | None
+
+
 class GitWorkspaces:
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
@@ -407,16 +448,16 @@ class GitWorkspaces:
         git, rules, person = repository.git, repository.path / "info" / "exclude", repository.path / "person"
         # All of git's answers at once: each takes longer to start than to answer.
         with ThreadPoolExecutor() as asking:
-            everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
+            everywhere = asking.submit(person_repository.read_global_excludes, git, self._root)
             tracked = asking.submit(person_repository.list_tracked, git, self._root)
             altered = asking.submit(git.list_altered, self._top, person)
             loading = asking.submit(self._load_person)
-            here = person_repository.find_own_excludes(git, self._root)
+            here = person_repository.read_own_excludes(git, self._root)
             mine = Tracked(tracked.result() if here is not None else ())
             record, before = loading.result()
             for paths in asking.map(partial(person_repository.list_embedded, git, self._root), before.embedded):
                 mine.add(paths)
-            excludes = person_repository.join_rules(everywhere.result(), here)
+            excludes = person_repository.join_rules(everywhere.result(), here or b"")
         settled = rules.read_bytes() == excludes
         if not settled:
             disk.write_whole(rules, excludes, parts=repository.path / "log")
@@ -459,73 +500,90 @@ class GitWorkspaces:
         return bool(paths) and bool(self._repository.ignores(self._top, paths) - {b""})
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> GitWorkspace:
-        return await _run_in_thread(f"set up the workspace of {task}", self._open, run, task, tree, folder, sides or {})
+        wanted = _Wanted(run, task, tree, folder, sides or {}, start or tree, lender)
+        return await _run_in_thread(f"set up the workspace of {task}", self._open, wanted)
 
-    def _open(self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]) -> GitWorkspace:
+    def _open(self, wanted: _Wanted) -> GitWorkspace:
         self._prepared()
-        if Path(folder).is_absolute() or ".." in Path(folder).parts:
+        folder = Path(wanted.folder)
+        if folder.is_absolute() or ".." in folder.parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
-        checkout, scratch = self._find_places(run, task)
+        checkout, scratch = self._find_places(wanted.run, wanted.task)
         with self._lock_for(checkout):
+            ownership.take(checkout, wanted.task)
             try:
-                return self._open_at(checkout, scratch, run, task, tree, folder, sides)
+                return self._open_at(checkout, scratch, wanted)
             except (OSError, WorkspaceError):
                 if not disk.is_folder(checkout):
                     raise
-                return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
+                return self._remake_checkout(checkout, scratch, wanted)
 
-    def _remake_checkout(
-        self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
-    ) -> GitWorkspace:
+    def _remake_checkout(self, checkout: Path, scratch: Path, wanted: _Wanted) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
-        return self._open_at(checkout, scratch, run, task, tree, folder, sides)
+        return self._open_at(checkout, scratch, wanted)
 
     def _lock_for(self, place: Path) -> threading.Lock:
         """One at a time per workspace: a cancelled caller's thread may still be running."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
-    def _open_at(
-        self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
-    ) -> GitWorkspace:
-        repository = self._repository
-        base = repository.listings.found(tree)
+    def _open_at(self, checkout: Path, scratch: Path, wanted: _Wanted) -> GitWorkspace:
+        repository, run, task = self._repository, wanted.run, wanted.task
+        base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
-        prepare = partial(self._prepare, checkout, run, task, tree, sides)
+        owners = [*([os.fsencode(wanted.lender)] if wanted.lender else []), self._top]
+        prepare = partial(self._prepare, checkout, wanted)
         with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
             lacking = None if agent_repository.is_there(checkout) else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
+        lent = self._borrow(top, wanted.lender)
         links = self._share(top)
         if lacking is not None:
-            agent_repository.place(lacking.result(), checkout, self._make_excludes(links))
+            agent_repository.place(lacking.result(), checkout, self._make_excludes([*links, *lent]))
         scratch.mkdir(parents=True, exist_ok=True)
         scanner = Scanner(
             top,
             ignores=lambda paths: repository.ignores(top, paths),
             clock=repository.clock,
-            shared=lambda path, link: shared_folders.is_shared(self._top, path, link),
+            shared=lambda path, link: any(shared_folders.is_shared(owner, path, link) for owner in owners),
         )
-        lent = tuple(Mount(place) for place in agent_repository.list_lenders(repository.path, self._find_history(run)))
+        objects = agent_repository.list_lenders(repository.path, self._find_history(run))
+        seen = tuple(Mount(place) for place in objects)
 
         def remake(tree: str) -> GitWorkspace:
             with self._lock_for(checkout):
-                return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
+                return self._remake_checkout(checkout, scratch, replace(wanted, tree=tree))
 
         made = self._made.get(checkout) or (self._load_made(checkout) if found is None else None)
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
         scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
-        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
-        workspace.begin(base, known, self._top)
+        workspace = GitWorkspace(
+            repository, repository.branch(run, task), scanner, wanted.folder, scratch, remake, seen
+        )
+        workspace.begin(base, known, tuple(Path(os.fsdecode(owner)) for owner in owners))
         installed = self._surroundings.environment is not None
         native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
         self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, find_free_port())
-        workspace.surround(self._list_mounts(links), env, lambda: self._furnish(checkout, native))
+        # A lent folder may itself have links into the person's.
+        mounts = [*(Mount(Path(os.fsdecode(join_path(owners[0], path))), "overlay") for path in lent)]
+        mounts += self._list_mounts(
+            [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
+        )
+        workspace.surround(mounts, env, lambda: self._furnish(checkout, native))
         return workspace
 
     def _load_made(self, checkout: Path) -> Made | None:
@@ -555,7 +613,8 @@ class GitWorkspaces:
         places = [self._root / os.fsdecode(path) for path in links]
         if around.environment is not None and not around.environment.inside:
             places.append(around.environment.prefix)
-        return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
+        lent = [Mount(self._root / name) for name in around.link if self._comes_along(name)]
+        return [Mount(place, "overlay") for place in places] + lent
 
     def _furnish(self, checkout: Path, native: list[str]) -> None:
         """What no tree holds, where the tree has nothing in its place: the person's empty folders, the links and copies
@@ -571,14 +630,14 @@ class GitWorkspaces:
             if self._comes_along(name):
                 shared_folders.share(self._top, top, [os.fsencode(name)])
         for name in self._surroundings.copy:
-            target = checkout / name
-            if self._comes_along(name) and shared_folders.is_real_folder(top, os.fsencode(name).rpartition(b"/")[0]):
-                copy_tree(self._root / name, target)
+            if self._comes_along(name) and Place(checkout, name.rpartition("/")[0]).is_folder():
+                copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Only what is ignored: everything else is already in the tree, as it was when the run started."""
-        path = os.fsencode(name)
-        return (self._root / name).exists() and path in self._repository.ignores(self._top, [path])
+        """Only what is ignored: everything else is already in the tree, as it was when the run started. And only what
+        is in the project: a link there could lead to the person's home."""
+        path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
+        return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
 
     def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
         return self._home / "work" / make_safe_name(run) / make_safe_name(
@@ -625,6 +684,15 @@ class GitWorkspaces:
         now, parts = self._repository.clock(), self._repository.path / "log"
         return Made(saved_scan.save(_find_index(part), found, now, parts), found)
 
+    def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
+        """What another checkout has installed; where nothing denies writing through a link, that is like working
+        there."""
+        if lender is None:
+            return []
+        owner = os.fsencode(lender)
+        paths = shared_folders.find_candidates(owner, self._layered() or not self._link_ignored)
+        return shared_folders.share(owner, top, list(paths))
+
     def _share(self, top: bytes) -> list[bytes]:
         if not self._link_ignored:
             shared_folders.unshare(self._top, top)
@@ -633,13 +701,14 @@ class GitWorkspaces:
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
-    def _prepare(self, checkout: Path, run: str, task: str, tree: str, sides: Mapping[str, str]) -> Path:
+    def _prepare(self, checkout: Path, wanted: _Wanted) -> Path:
         """The agent's own repository."""
         repository = self._repository
-        past = self._find_history(run)
-        branch = f"{make_safe_name(run)}/{make_safe_name(task)}"
-        start = repository.write_commit
-        return agent_repository.prepare(checkout, tree, branch, past, git=repository.git, start=start, sides=sides)
+        past = self._find_history(wanted.run)
+        branch = f"{make_safe_name(wanted.run)}/{make_safe_name(wanted.task)}"
+        return agent_repository.prepare(
+            checkout, wanted.start, branch, past, git=repository.git, start=repository.write_commit, sides=wanted.sides
+        )
 
     def _find_history(self, run: str) -> agent_repository.History:
         repository = self._repository
@@ -666,7 +735,7 @@ class GitWorkspaces:
                 watching.close()
             for place in places:
                 self._dispose(place)
-                for ending in (".part", ".git.part", ".private", SERVICES):
+                for ending in (".part", ".git.part", ".private", ownership.ENDING, SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 # rmdir refuses a folder that is not empty, which makes this safe against a task that begins now.
                 with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
@@ -684,11 +753,13 @@ class GitWorkspaces:
         await _run_in_thread(f"clear the workspaces of {run}", self._sweep, run, mark)
 
     def _sweep(self, run: str, mark: str) -> None:
-        for part in ("work", "scratch"):
-            for place in sorted(
-                (self._home / part / make_safe_name(run)).glob(f"*{make_safe_name(mark)}*" if mark else "*")
-            ):
-                self._dispose(place)
+        folders = [self._home / part / make_safe_name(run) for part in ("work", "scratch")]
+        if mark:
+            for task in ownership.list_abandoned(folders[0], mark):
+                self._discard(run, task)
+            return
+        for place in (place for folder in folders for place in sorted(folder.glob("*"))):
+            self._dispose(place)
 
     async def forget(self, run: str) -> None:
         """Remove everything kept for a run. Only for its holder."""
@@ -869,7 +940,7 @@ def _find_start(root: Path, folder: str) -> Path:
     place = root
     for name in Path(folder).parts:
         place = place / name
-        if not place.is_symlink() and not place.exists():
+        if not Place(root, place.relative_to(root).as_posix()).kind:
             place.mkdir()
         if not disk.is_folder(place):
             return root

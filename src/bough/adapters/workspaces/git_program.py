@@ -4,7 +4,6 @@ no localised text, and every failure is one sentence."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -13,21 +12,13 @@ from pathlib import Path
 from typing import IO
 
 from bough.core.errors import WorkspaceError
-
-_KEPT = {
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_NOSYSTEM",
-    "GIT_CONFIG_SYSTEM",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-    "GIT_EXEC_PATH",
-}
-"""The person's git set-up. The other GIT_* variables say which repository to work on: inside a hook, the person's."""
+from bough.trust.files import Place
+from bough.trust.programs import find_program, make_environment, run_program, start_program
 
 _CHUNK = 1 << 20
 
 # A repository's own settings must not start programs while bough only reads it.
-_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
+HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
 _LONGEST = 300.0
 """Seconds that one git program may take: a pipe where it expects a file would block it for ever."""
 
@@ -37,6 +28,7 @@ class Git:
 
     def __init__(self, repo: Path) -> None:
         self.repo = repo
+        self._project = repo.parent.parent if repo.name == "repo.git" else repo
 
     def run(
         self,
@@ -59,7 +51,8 @@ class Git:
             env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.repo / "objects")
         if top is not None:
             env["GIT_WORK_TREE"] = os.fsdecode(top)
-        done = _run(["git", *args], os.fsdecode(top) if top is not None else str(self.repo), env, feed)
+        folder = os.fsdecode(top) if top is not None else str(self.repo)
+        done = _run(self._project, args, folder, env, feed)
         if done.returncode not in fine or (strict and b"error: " in done.stderr):
             name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
             raise WorkspaceError(f"git {name} failed in {self.repo}: {_extract_reason(done.stderr)}.")
@@ -69,7 +62,8 @@ class Git:
         """The files below `top` whose stamps differ from those in an index; None when git could not check them all.
         Reads no contents."""
         env = self._environment() | {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": os.fsdecode(top)}
-        done = _run(["git", "diff-files", "--name-only", "-z", "--no-ext-diff"], os.fsdecode(top), env, b"")
+        asked = ("diff-files", "--name-only", "-z", "--no-ext-diff")
+        done = _run(self._project, asked, os.fsdecode(top), env, b"")
         complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"ignoring ")]
         return done.stdout.split(b"\0")[:-1] if done.returncode == 0 and not complaints else None
 
@@ -83,14 +77,7 @@ class Git:
             wanted.seek(0)
             argv = ["git", "cat-file", "--batch", "--buffer"]
             try:
-                process = subprocess.Popen(
-                    argv,
-                    cwd=self.repo,
-                    env=self._environment(),
-                    stdin=wanted,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,
-                )
+                process = start_program(argv, project=self._project, env=self._environment(), stdin=wanted)
             except FileNotFoundError as error:
                 raise _explain_missing(error, self.repo) from error
         assert process.stdout is not None
@@ -127,8 +114,8 @@ class Git:
     def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
         """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
         # A setting of the repository could name any other folder.
-        here = (f"--work-tree={folder}",) if (folder / ".git").exists() else ()
-        done = _run(["git", *_HARMLESS, *here, *args], str(folder), _make_environment(), b"")
+        here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
+        done = _run(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), b"")
         complaint = _extract_reason(done.stderr)
         if "dubious ownership" in complaint:
             raise WorkspaceError(
@@ -142,7 +129,7 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
     """Standard output of a git command on bough's repository that talks to another machine, as the person set that up
     (keys, credentials). No program but ssh is started for an address."""
     env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
-    done = _run(["git", *_HARMLESS, *args], str(repo), env, b"")
+    done = _run(repo.parent.parent, (*HARMLESS, *args), str(repo), env, b"")
     if done.returncode != 0:
         raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")
     return done.stdout
@@ -150,14 +137,14 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
 
 def find_git_version() -> tuple[int, ...]:
     """Of the git program: (2, 39, 5)."""
-    out = _run(["git", "version"], "/", _make_environment(), b"").stdout.split()
+    out = _run(None, ("version",), "/", _make_environment(), b"").stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())
 
 
 def has_git() -> bool:
     """Whether there is a git program at all."""
-    return shutil.which("git") is not None
+    return find_program("git", None) is not None
 
 
 def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
@@ -169,9 +156,11 @@ def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
         yield piece
 
 
-def _run(argv: list[str], folder: str, env: dict[str, str], feed: bytes) -> subprocess.CompletedProcess[bytes]:
+def _run(
+    project: Path | None, args: Sequence[str], folder: str, env: dict[str, str], feed: bytes
+) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(argv, cwd=folder, env=env, input=feed, capture_output=True, check=False, timeout=_LONGEST)
+        return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=_LONGEST)
     except subprocess.TimeoutExpired as error:
         raise WorkspaceError(
             f"git took more than {_LONGEST:g} s in {folder}: look for pipes, endless files or a slow disk there."
@@ -188,15 +177,14 @@ def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
 
 
 def _make_environment() -> dict[str, str]:
-    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
-    return env | {
-        "LC_ALL": "C",
-        "GIT_TERMINAL_PROMPT": "0",
+    return make_environment(
+        LC_ALL="C",
+        GIT_TERMINAL_PROMPT="0",
         # Reading must not refresh the person's index: their own git would find it locked.
-        "GIT_OPTIONAL_LOCKS": "0",
+        GIT_OPTIONAL_LOCKS="0",
         # In a partial clone, looking at a file would otherwise start a download.
-        "GIT_NO_LAZY_FETCH": "1",
-    }
+        GIT_NO_LAZY_FETCH="1",
+    )
 
 
 def _extract_reason(stderr: bytes) -> str:

@@ -12,8 +12,9 @@ import re
 import stat
 from contextlib import suppress
 
-from bough.adapters.workspaces import disk, handles
-from bough.adapters.workspaces.handles import open_folder
+from bough.trust import handles
+from bough.trust.files import Place
+from bough.trust.handles import open_folder
 
 MOST = 1 << 18
 LAST = "[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"
@@ -49,10 +50,9 @@ def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
             now = _read_stamp(handle)
             if now is None or now == known:
                 return now
-            body = disk.read_below(top, b".git/config", MOST) or b""
-            text = body.decode(errors="replace")
+            text = Place(os.fsdecode(top), ".git/config").text(MOST)
             if (safe := keep_harmless(text)) != text:
-                _replace(handle, safe)
+                Place(os.fsdecode(top), ".git/config").write(safe.encode())
             return _read_stamp(handle)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
@@ -84,14 +84,3 @@ def _read_stamp(handle: int) -> Stamp | None:
     except FileNotFoundError:
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
-
-
-def _replace(handle: int, text: str) -> None:
-    part = b"config.%s.part" % os.urandom(6).hex().encode()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(part, flags, 0o644, dir_fd=handle)
-    try:
-        disk.write(fd, text.encode())
-    finally:
-        os.close(fd)
-    os.rename(part, b"config", src_dir_fd=handle, dst_dir_fd=handle)

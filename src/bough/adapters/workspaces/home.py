@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git, has_git
-from bough.adapters.workspaces.trust import check_home, is_mine
 from bough.core.errors import UsageError, WorkspaceError
+from bough.trust.home import check_home, is_mine
 
 HOME = ".bough"
 
@@ -92,6 +93,8 @@ def _real_folder(path: Path, mode: int = 0o755) -> None:
         raise WorkspaceError(f"{path} is in the way: bough needs a folder of that name; move it elsewhere.")
     if not path.exists():
         path.mkdir(mode=mode, exist_ok=True)
+        # Without set-group-ID, which it may have inherited: commands may not give that to their own files.
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o777)
         disk.flush_folder(path.parent)
 
 

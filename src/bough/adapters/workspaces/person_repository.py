@@ -12,18 +12,20 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import JUNK
 from bough.adapters.workspaces.scan import HOME
 from bough.core.errors import WorkspaceError
+from bough.trust.files import Place, read_own
 
 
-def find_own_excludes(git: Git, root: Path) -> Path | None:
-    """The file of ignore rules of the repository that contains the files; None when there is none. An error when git
-    cannot tell."""
+def read_own_excludes(git: Git, root: Path) -> bytes | None:
+    """The ignore rules in the repository that contains the files, outside of them; None when there is no repository.
+    An error when git cannot tell."""
     status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
     inside, _, name = out.partition(b"\n")
     if status == 0 and inside == b"true":
-        return root / os.fsdecode(name.removesuffix(b"\n"))
+        file = root / os.fsdecode(name.removesuffix(b"\n"))
+        return Place(file.parent.parent, f"{file.parent.name}/{file.name}").text().encode()
     if status == 0:
         raise WorkspaceError(f"{root} is the inside of a git repository: run bough in a working tree of it.")
-    if "not a git repository" in complaint and not (root / ".git").exists():
+    if "not a git repository" in complaint and not Place(root, ".git").kind:
         return None
     raise WorkspaceError(f"git cannot read the repository at {root}: {complaint}.")
 
@@ -42,7 +44,8 @@ def list_tracked(git: Git, root: Path) -> set[bytes]:
 
 def list_ignored(git: Git, root: Path) -> list[str]:
     """The person's ignored paths, topmost only; a folder's with a slash. Nothing when git cannot tell."""
-    asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    rules = (f"--exclude-from={git.repo / 'info' / 'exclude'}", "--exclude-per-directory=.gitignore")
+    asked = ("ls-files", "--others", "--ignored", *rules, "--directory", "-z")
     status, out, _ = git.ask(*asked, folder=root)
     return [os.fsdecode(path) for path in sorted(split_paths(out))] if status == 0 else []
 
@@ -53,22 +56,30 @@ def list_embedded(git: Git, root: Path, folder: bytes) -> set[bytes]:
     When git cannot tell, its files count as untracked: kept unless a rule ignores them.
     """
     place = root / os.fsdecode(folder)
-    if not (place / ".git").exists():
+    if Place(root, f"{os.fsdecode(folder)}/.git").kind not in ("file", "folder"):
         return set()
     status, out, _ = git.ask("ls-files", "-z", folder=place)
     return {join_path(folder, path) for path in split_paths(out)} if status == 0 else set()
 
 
-def find_global_excludes(git: Git, root: Path) -> Path:
-    """The file of the person's ignore rules for all projects."""
-    unset, name, _ = git.ask("config", "--path", "--get", "core.excludesFile", folder=root)
+def read_global_excludes(git: Git, root: Path) -> bytes:
+    """The person's ignore rules for all projects. Only their own settings name the file: a repository's could name any
+    other, and a checkout would show it."""
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
-    return settings / "git" / "ignore" if unset else root / os.fsdecode(name.removesuffix(b"\n"))
+    named = settings / "git" / "ignore"
+    asked = ("config", "--show-scope", "-z", "--path", "--get-all", "core.excludesFile")
+    listed = git.ask(*asked, folder=root)[1].split(b"\0")
+    for scope, name in zip(listed[::2], listed[1::2], strict=False):
+        named = Path(os.fsdecode(name)) if scope in (b"system", b"global") else named
+    try:
+        return read_own(named) if named.is_absolute() else b""
+    except OSError:
+        return b""
 
 
-def join_rules(*files: Path | None) -> bytes:
-    """The ignore rules besides those in `.gitignore`: bough's own, and those in the files; later ones are stronger."""
-    return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in files if path is not None and path.is_file())])
+def join_rules(*rules: bytes) -> bytes:
+    """The ignore rules besides those in `.gitignore`: bough's own, and others; later ones are stronger."""
+    return b"\n".join([JUNK.encode(), *rules])
 
 
 def split_paths(out: bytes) -> set[bytes]:

@@ -47,11 +47,17 @@ class ProvisionedWorkspace:
     async def snapshot(self) -> str:
         return await self._inner.snapshot()
 
-    async def restore(self, tree: str, exact: bool = False) -> None:
-        await self._inner.restore(tree, exact)
+    async def restore(self, tree: str) -> None:
+        await self._inner.restore(tree)
 
-    async def clear(self, tree: str) -> list[str]:
-        return await self._inner.clear(tree)
+    async def clear(self, tree: str) -> None:
+        await self._inner.clear(tree)
+
+    async def lends(self, tree: str) -> bool:
+        return await self._inner.lends(tree)
+
+    async def list_others(self, tree: str) -> list[str]:
+        return await self._inner.list_others(tree)
 
     async def mark(self) -> None:
         await self._inner.mark()
@@ -80,9 +86,18 @@ class ProvisionedWorkspaces:
         self._open: dict[tuple[str, str], ProvisionedWorkspace] = {}
 
     async def open(
-        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+        self,
+        run: str,
+        task: str,
+        tree: str,
+        folder: str,
+        sides: Mapping[str, str] | None = None,
+        *,
+        start: str = "",
+        lender: Path | None = None,
     ) -> Workspace:
-        opened = ProvisionedWorkspace(await self._inner.open(run, task, tree, folder, sides), self)
+        inner = await self._inner.open(run, task, tree, folder, sides, start=start, lender=lender)
+        opened = ProvisionedWorkspace(inner, self)
         earlier = self._open.get((run, task))
         if earlier is not None:
             opened.services, opened.env = earlier.services, earlier.env

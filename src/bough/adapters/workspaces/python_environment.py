@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bough.adapters.workspaces.disk import read_plain
+from bough.trust.files import Place
 
 IN_PROJECT = (".venv", "venv", "env", ".env")
 """Names that tools and people give an environment inside a project; it is recognised by its content."""
@@ -58,36 +58,40 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
     for place in (here, *here.parents):
         if not place.is_relative_to(root):
             break
-        if (found := _find_in_folder(place)) is not None:
-            return Environment(found, found.relative_to(root).as_posix())
-        if (kept := _find_kept_elsewhere(place, env)) is not None:
+        inside = Place(root, "" if place == root else place.relative_to(root).as_posix(), links=True)
+        if (found := _find_in_folder(inside)) is not None:
+            return Environment(found.shown, found.name)
+        if (kept := _find_kept_elsewhere(inside, env)) is not None:
             return kept
     if active is not None and active != Path(sys.prefix).resolve():
         return Environment(active, "", "$VIRTUAL_ENV")
-    below = list(_list_below(here))
-    return Environment(below[0], below[0].relative_to(root).as_posix()) if len(below) == 1 else None
+    below = list(_list_below(Place(root, folder)))
+    return Environment(below[0].shown, below[0].name) if len(below) == 1 else None
 
 
 def has_interpreter(prefix: Path) -> bool:
-    """Whether this folder is a usable environment."""
-    known = (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
+    """Whether this folder is a usable environment. One that we may not look into is not: `os` says no there, where
+    `Path` raises."""
+    known = os.path.isfile(prefix / "pyvenv.cfg") or os.path.isdir(prefix / "conda-meta")  # noqa: PTH112, PTH113
     return known and os.access(prefix / "bin" / "python", os.X_OK)
 
 
-def _find_in_folder(folder: Path) -> Path | None:
-    return next((folder / name for name in IN_PROJECT if has_interpreter(folder / name)), None)
+def _find_in_folder(folder: Place) -> Place | None:
+    """One in the project itself: a link to a folder elsewhere is none, since the checkout would be lent that folder."""
+    for name in IN_PROJECT:
+        place = folder / name
+        known = place.is_folder() and ((place / "pyvenv.cfg").is_regular() or (place / "conda-meta").is_folder())
+        if known and os.access(place.shown / "bin" / "python", os.X_OK):
+            return place
+    return None
 
 
-def _list_below(folder: Path) -> Iterator[Path]:
+def _list_below(folder: Place) -> Iterator[Place]:
     folders = [(folder, 0)]
     for place, depth in folders:  # grows during the walk
-        try:
-            names = sorted(os.listdir(place)) if depth < _DEEPEST else []  # noqa: PTH208
-        except OSError:
-            continue
-        for name in names:
+        for name, kind in place.list() if depth < _DEEPEST else ():
             child = place / name
-            if name.startswith(".") or name in _PASSED or child.is_symlink() or not child.is_dir():
+            if name.startswith(".") or name in _PASSED or kind != "folder":
                 continue
             if (found := _find_in_folder(child)) is not None:
                 yield found
@@ -112,11 +116,14 @@ def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ..
     """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
     its own take precedence over the person's."""
     places: list[Path] = []
-    for site in environment.prefix.glob("lib/python*/site-packages"):
-        for file in sorted(site.glob("*.pth")):
-            places += [Path(line.strip()) for line in _read_text(file).splitlines() if line.startswith("/")]
-        for finder in sorted(site.glob("__editable__*finder.py")):
-            places += _read_mapped_folders(_read_text(finder))
+    libraries = Place(environment.prefix, "lib", links=True)
+    for site in [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]:
+        names = [name for name, _ in site.list()]
+        for text in [(site / name).text() for name in names if name.endswith(".pth")]:
+            places += [Path(line.strip()) for line in text.splitlines() if line.startswith("/")]
+        for name in names:
+            if name.startswith("__editable__") and name.endswith("finder.py"):
+                places += _read_mapped_folders((site / name).text())
     inside = [place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)]
     return tuple(dict.fromkeys(inside))
 
@@ -136,11 +143,11 @@ def _read_mapped_folders(finder: str) -> list[Path]:
 # ── kept elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_kept_elsewhere(project: Path, env: Mapping[str, str]) -> Environment | None:
+def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment | None:
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
     for by, found in (
         ("uv", _find_uv(project, env)),
-        ("PDM", _find_pdm(project)),
+        ("PDM", _find_pdm(project, home)),
         ("Poetry", _find_poetry(project, env, home)),
         ("Hatch", _find_hatch(project, env, home)),
         ("Pipenv", _find_pipenv(project, env, home)),
@@ -151,36 +158,35 @@ def _find_kept_elsewhere(project: Path, env: Mapping[str, str]) -> Environment |
     return None
 
 
-def _find_uv(project: Path, env: Mapping[str, str]) -> Path | None:
+def _find_uv(project: Place, env: Mapping[str, str]) -> Path | None:
     named = env.get("UV_PROJECT_ENVIRONMENT", "")
-    return project / named if named and (project / "uv.lock").is_file() else None
+    return project.shown / named if named and (project / "uv.lock").is_regular() else None
 
 
-def _find_pdm(project: Path) -> Path | None:
-    try:
-        return Path(read_plain(project / ".pdm-python").decode().strip()).parent.parent
-    except (OSError, ValueError):
-        return None
+def _find_pdm(project: Place, home: Path) -> Path | None:
+    """Only where PDM keeps them: the file is the repository's, and could name any folder."""
+    prefix = Path((project / ".pdm-python").text().strip()).parent.parent
+    return prefix if prefix.parent == home / ".local" / "share" / "pdm" / "venvs" else None
 
 
-def _find_poetry(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
-    text = _read_text(project / "pyproject.toml")
-    if "[tool.poetry" not in text and not (project / "poetry.lock").is_file():
+def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
+    text = (project / "pyproject.toml").text()
+    if "[tool.poetry" not in text and not (project / "poetry.lock").is_regular():
         return None
     name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
     cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):
         caches.insert(0, Path(env["POETRY_VIRTUALENVS_PATH"]))
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(_resolve(project))).digest()).decode()[:8]
     return next((found for cache in caches for found in sorted(cache.glob(f"{cut}-{digest}-py*"), reverse=True)), None)
 
 
-def _find_hatch(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
-    if "[tool.hatch" not in _read_text(project / "pyproject.toml") and not (project / "hatch.toml").is_file():
+def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
+    if "[tool.hatch" not in (project / "pyproject.toml").text() and not (project / "hatch.toml").is_regular():
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(_resolve(project))).digest()).decode()[:8]
     # Its own tests run in `hatch-test*`; the environment that people work in has the project's name.
     places = [
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
@@ -193,18 +199,18 @@ def _rank_tests_first(place: Path) -> tuple[bool, str]:
     return not place.name.startswith("hatch-test"), place.name
 
 
-def _find_pipenv(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
-    if not (project / "Pipfile").is_file():
+def _find_pipenv(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
+    if not (project / "Pipfile").is_regular():
         return None
     kept = Path(env.get("WORKON_HOME") or home / ".local" / "share" / "virtualenvs")
-    digest = hashlib.sha256(os.fsencode(project.resolve() / "Pipfile")).digest()[:6]
+    digest = hashlib.sha256(os.fsencode(f"{_resolve(project)}/Pipfile")).digest()[:6]
     ending = base64.urlsafe_b64encode(digest).decode()[:8]
     return next(iter(sorted(kept.glob(f"*-{ending}"))), None)
 
 
-def _find_conda(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
-    text = _read_text(project / "environment.yml") or _read_text(project / "environment.yaml")
-    name = re.search(r"^name:\s*([\w.-]+)", text, re.MULTILINE)
+def _find_conda(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
+    text = (project / "environment.yml").text() or (project / "environment.yaml").text()
+    name = re.search(r"^name:\s*(\w[\w.-]*)", text, re.MULTILINE)
     if name is None:
         return None
     tops = [Path(env["CONDA_EXE"]).parent.parent] if env.get("CONDA_EXE") else []
@@ -212,11 +218,9 @@ def _find_conda(project: Path, env: Mapping[str, str], home: Path) -> Path | Non
     return next((top / "envs" / name[1] for top in tops if has_interpreter(top / "envs" / name[1])), None)
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return read_plain(path).decode(errors="replace")
-    except OSError:
-        return ""
+def _resolve(project: Place) -> str:
+    """As tools name it in their hashes."""
+    return os.path.realpath(project.shown)
 
 
 def _shorten(path: Path) -> str:

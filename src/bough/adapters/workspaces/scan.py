@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
@@ -39,6 +39,7 @@ from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.stamps import is_sure, make_stamp
 from bough.adapters.workspaces.watch import ChangedFolders, CheckoutWatch
 from bough.core.errors import Unkeepable, WorkspaceError
+from bough.trust import handles
 
 HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
@@ -281,6 +282,8 @@ class _Look:
             return []
         except PermissionError as error:
             raise self._make_unreadable_error(path) from error
+        if b".gitignore" in folder.other:
+            self._refuse_rules(path, handle)
         if path and any(item.name == b".git" for item in items):
             self._enter_repository(path)
         reserved = {item.name for item in items if is_reserved(item.name) or (not path and item.name.lower() == HOME)}
@@ -290,6 +293,15 @@ class _Look:
             for item in items
             if item.name not in reserved and not (item.kind == LINK and self._is_shared(path, folder, item.name))
         ]
+
+    def _refuse_rules(self, path: bytes, handle: int) -> None:
+        """Rules that are a pipe or a device: git would wait for them."""
+        if not self._by.own:
+            where = os.fsdecode(join_path(path, b".gitignore"))
+            raise WorkspaceError(
+                f"{where} in {os.fsdecode(self._by.top)} is not a file: remove it, then run bough again."
+            )
+        handles.remove_in(handle, b".gitignore")
 
     def _enter_repository(self, path: bytes) -> None:
         """What an embedded repository tracks is kept, even when it was ignored before the repository was made."""

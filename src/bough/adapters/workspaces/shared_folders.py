@@ -12,13 +12,13 @@ read-only they would break what works without them.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from functools import partial
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.file_index import join_path
 from bough.adapters.workspaces.scan import HOME
+from bough.trust.files import Place
 
 NAMES = frozenset(
     b".bundle .direnv .eggs .venv .yarn Pods __pypackages__ bower_components env jspm_packages node_modules vendor "
@@ -67,7 +67,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
     made = []
     for path in paths:
         link = join_path(top, path)
-        if not is_real_folder(top, path.rpartition(b"/")[0]):
+        if not Place(os.fsdecode(top), os.fsdecode(path.rpartition(b"/")[0])).is_folder():
             continue
         if not os.path.lexists(link):
             if _leads_out(join_path(person, path)):
@@ -129,15 +129,3 @@ def _spread(source: bytes, target: bytes) -> None:
             os.makedirs(os.path.dirname(join_path(target, name)), exist_ok=True)
         own = _leads_outward(name, entry)
         os.symlink(os.readlink(entry.path) if own else entry.path, join_path(target, name))
-
-
-def is_real_folder(top: bytes, path: bytes) -> bool:
-    """A folder that is reached without passing through a link."""
-    while path:
-        try:
-            if not stat.S_ISDIR(os.lstat(join_path(top, path)).st_mode):
-                return False
-        except OSError:
-            return False
-        path = path.rpartition(b"/")[0]
-    return True

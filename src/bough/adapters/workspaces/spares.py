@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from bough.adapters.workspaces import disk, handles, saved_scan
+from bough.adapters.workspaces import disk, saved_scan
 from bough.adapters.workspaces.file_index import FileIndex
 from bough.adapters.workspaces.git_program import Git
+from bough.trust import handles
 
 MOST = 8
 """Checkouts that are kept."""

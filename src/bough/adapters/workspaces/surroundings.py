@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.python_environment import Environment
+from bough.trust.programs import run_program
 
 TASK, PORT = "BOUGH_TASK", "PORT"
 
@@ -60,11 +60,11 @@ def copy_tree(source: Path, target: Path) -> None:
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     disk.remove(os.fsencode(part))
     part.parent.mkdir(parents=True, exist_ok=True)
-    program = shutil.which("cp")
-    quick = program and subprocess.run(
-        [program, "-a", "--reflink=auto", "--", str(source), str(part)], capture_output=True, check=False
-    )
-    if not quick or quick.returncode != 0:  # no such program, or not GNU's
+    try:
+        quick = run_program(["cp", "-a", "--reflink=auto", "--", str(source), str(part)], project=source.parent)
+    except FileNotFoundError:
+        quick = None
+    if quick is None or quick.returncode != 0:  # no such program, or not GNU's
         disk.remove(os.fsencode(part))
         if source.is_dir():
             shutil.copytree(source, part, symlinks=True)

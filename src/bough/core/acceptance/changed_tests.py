@@ -7,9 +7,12 @@ answer; an agent that defends its work waits for the person.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from bough.core import commands as c
+from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Verdict
 from bough.core.budget.ledger import LAST_SHARE, find_reached_limit
 from bough.core.planning.plan import Plan, Step
@@ -69,9 +72,9 @@ def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict |
     return replace(verdict, ruling="passed", reason=f"{said}: {why.why}" if why is not None else said)
 
 
-def collect_request(plan: Plan) -> str:
-    """All that the person asked for, in their own words, without what planners made of it."""
-    return "\n\n".join(_collect_texts(plan.goal))
+def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
+    """All that the person asked for, also in later messages, in their own words, without what planners made of it."""
+    return "\n\n".join([*_collect_texts(plan.goal), *(one.text for one in asked if one.source)])
 
 
 def _collect_texts(step: Step) -> list[str]:

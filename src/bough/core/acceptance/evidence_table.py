@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.requirements import Requirement, list_covered
+from bough.core.acceptance.requirements import Requirement, add_requirements, list_covered, restore_requirement
+from bough.core.acceptance.shown import Shown
 from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.context import MERGE, MERGE_BESIDE
 from bough.core.ids import GOAL, child_path, parent_path
@@ -17,23 +19,28 @@ from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
-Standing = Literal["proven", "refuted", "tested only by its author", "not shown"]
+Standing = Literal["proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded"]
 KINDS = (
     *("RunStarted", "RequirementsRead", "TaskCreated", "Planned", "PlanChanged", "StateChanged", "CheckFinished"),
     *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
+    *("EvidenceJudged", "MessageRead", "RequirementRestored", "Accepted"),
 )
 OWN_CHECK = "your own check failed before the work"
 """The reason starts like this when work was not examined because a person's check has proven it."""
 
 
-class Shown(Struct, frozen=True, omit_defaults=True):
-    """A probe and its result."""
+class ShownCase(Struct, frozen=True, omit_defaults=True):
+    """A case of a probe and its result."""
 
     name: str
     says: str
     outcome: str
     """`passed`, `failed`, `broken`, `dropped` (a judge: not asked for), `not run`."""
     path: str = ""
+    before: str = ""
+    """Its outcome on the files as they were before the run, if it was run there."""
+    why: str = ""
+    """Why it was dropped."""
 
 
 class Proof(Struct, frozen=True, omit_defaults=True):
@@ -58,7 +65,15 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     requirement: Requirement
     standing: Standing
     proofs: tuple[Proof, ...] = ()
-    probes: tuple[Shown, ...] = ()
+    probes: tuple[ShownCase, ...] = ()
+    shown: Shown | None = None
+    """What shows that the work made the difference for it."""
+
+    @property
+    def cases(self) -> str:
+        """`7 of 8 cases`; empty without probes."""
+        passed = sum(case.outcome == "passed" for case in self.probes)
+        return f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
 
 
 class _Kept(Struct):
@@ -74,12 +89,18 @@ class _Kept(Struct):
     """Its steps are attempts at the same step."""
     dropped: frozenset[str] = frozenset()
     """Steps that its later plans dropped."""
+    notes: tuple[str, ...] = ()
+    """Of its last examination."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
     rows: tuple[Evidence, ...] = ()
     notes: tuple[str, ...] = ()
     """What examiners and reviewers noted that no probe can show."""
+    background: tuple[str, ...] = ()
+    """Passages of the goal that ask for nothing."""
+    accepted: str = ""
+    """Who accepted the work without proof."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -94,15 +115,26 @@ def build_table(records: Iterable[e.Record]) -> Table:
     """From the records of a run, or those of `KINDS` among them."""
     tasks: dict[str, _Kept] = {}
     asked: tuple[Requirement, ...] = ()
+    background: tuple[str, ...] = ()
     probes: dict[str, tuple[str, Probe]] = {}
     results: dict[str, str] = {}
-    ruled_out: set[str] = set()
-    notes: list[str] = []
+    before: dict[str, str] = {}
+    ruled_out: dict[str, str] = {}
+    judged: e.EvidenceJudged | None = None
+    accepted = ""
     for record in _drop_rewound(records):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
-                asked = event.requirements
+                asked, background = event.requirements, event.background
+            case e.MessageRead() as event:
+                asked = add_requirements(asked, event.requirements, event.replaces)
+            case e.RequirementRestored() as event:
+                asked = restore_requirement(asked, event.number)
+            case e.EvidenceJudged() as event:
+                judged = event
+            case e.Accepted() as event:
+                accepted = event.by or "you"
             case e.TaskCreated() as event:
                 task.step, task.requirements = event.step, event.inherited.requirements
                 task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
@@ -118,22 +150,30 @@ def build_table(records: Iterable[e.Record]) -> Table:
             case e.ExaminationSkipped() as event:
                 task.examined = f"not examined: {event.why}"
             case e.Examined() as event:
-                task.examined = f"examined by the {event.by}"
+                task.examined, task.notes = f"examined by the {event.by}", event.notes
                 probes |= {probe.name: (record.task, probe) for probe in event.probes}
-                notes += event.notes
+                if record.task == GOAL:
+                    asked = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in asked)
             case e.ProbesFinished() as event:
                 results |= {result.name: result.outcome for result in event.results}
+                before |= {result.name: result.outcome for result in event.before}
             case e.ProbeRuled() as event if not event.ruling.demanded:
-                ruled_out.add(event.probe)
+                ruled_out[event.probe] = event.ruling.reason
             case _:
                 pass
     counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
     shown = [
-        (probe, "dropped" if name in ruled_out else results.get(name, "not run"))
-        for name, (path, probe) in probes.items()
-        if path in counted
+        (probe, _build_case(probe, results, before, ruled_out)) for path, probe in probes.values() if path in counted
     ]
-    return Table(tuple(_build_row(one, asked, counted, shown) for one in asked), tuple(dict.fromkeys(notes)))
+    notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
+    rows = tuple(_build_row(one, asked, counted, shown, judged) for one in asked)
+    return Table(rows, tuple(notes), background, accepted)
+
+
+def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], ruled_out: dict[str, str]) -> ShownCase:
+    name = probe.name
+    outcome = "dropped" if name in ruled_out else results.get(name, "not run")
+    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""))
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
@@ -169,7 +209,11 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
 
 
 def _build_row(
-    one: Requirement, asked: tuple[Requirement, ...], tasks: dict[str, _Kept], probes: list[tuple[Probe, str]]
+    one: Requirement,
+    asked: tuple[Requirement, ...],
+    tasks: dict[str, _Kept],
+    probes: list[tuple[Probe, ShownCase]],
+    judged: e.EvidenceJudged | None,
 ) -> Evidence:
     leaves = [
         (path, task, {other.number for other in (asked if path == GOAL else task.requirements)})
@@ -182,13 +226,33 @@ def _build_row(
         if one.number in covers
     )
     whole = tasks.get(GOAL, _Kept()).state is State.COMPLETED
-    about = [(probe, outcome) for probe, outcome in probes if one.number in probe.requirements]
-    shown = tuple(Shown(probe.name, probe.says, outcome, probe.path) for probe, outcome in about)
-    return Evidence(one, _judge_standing(proofs, [each.outcome for each in shown], whole), proofs, shown)
+    cases = tuple(case for probe, case in probes if one.number in probe.requirements)
+    outcomes = [case.outcome for case in cases]
+    if one.superseded:
+        return Evidence(one, "superseded", proofs, cases)
+    if one.kind == "background":
+        return Evidence(one, "nothing to run", proofs, cases)
+    if judged is None or "failed" in outcomes:
+        return Evidence(one, _judge_standing(proofs, outcomes, whole), proofs, cases)
+    shown = next((each for each in judged.shown if each.number == one.number), None)
+    standing = _STANDINGS[shown.how] if shown is not None else "not shown"
+    return Evidence(one, standing, proofs, cases, shown)
+
+
+_STANDINGS: dict[str, Standing] = {
+    "check": "proven",
+    "tests": "proven",
+    "probe": "proven",
+    "author": "tested only by its author",
+    "document": "nothing to run",
+    "restructure": "nothing to run",
+    "unchanged": "nothing to run",
+}
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> Standing:
-    """`whole`: the goal is completed, so what the probes say holds, whichever task achieved it."""
+    """Before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so what the probes say
+    holds, whichever task achieved it."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -197,7 +261,8 @@ def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool)
         return "proven"
     if tested and all(OWN_CHECK in proof.examined or _is_proven_by_tests(proof) for proof in tested):
         return "proven"
-    return "tested only by its author" if tested and len(done) == len(proofs) else "not shown"
+    wrote = [proof for proof in tested if proof.verdict is not None and (proof.verdict.added or proof.verdict.changed)]
+    return "tested only by its author" if wrote and len(done) == len(proofs) else "not shown"
 
 
 def _is_proven_by_tests(proof: Proof) -> bool:

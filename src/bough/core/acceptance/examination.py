@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from bough.core import commands as c
+from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.acceptance.requirements import Requirement
+from bough.core.budget.ledger import describe_spent, find_reached_limit
 from bough.core.conversation import context
+from bough.core.events import ExaminationSkipped, Examined
 from bough.core.ids import GOAL
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
@@ -13,28 +16,68 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step, is_for_agents
 
 live = task_result.list_live_probes
+LOOKS = 2
+"""How often work is examined: once more where nothing shows a requirement."""
 REPAIRS = 2
 """Bug hunters that may try to make the work pass the probes."""
 
 
 def decide_examination(task: Task) -> c.Command | None:
     """What comes before it is completed; None: nothing."""
-    if not is_examinable(task) and task.origin.merge is None:
+    work = is_agents_work(task)
+    if not work and task.origin.merge is None:
         return None
     if list_open_contests(task) and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if list_open_contests(task):
         return c.Rule()
-    if is_examinable(task) and task.examination.examined is None and not (task.id != GOAL and task.plan.steps):
+    seen = task.examination.seen
+    if work and task.id == GOAL and (seen is None or seen.tree != task.tree):
+        return c.SeeDifference()
+    if work and _is_wanted(task) and task.examination.examined is None and (task.id == GOAL or not task.plan.steps):
         return c.Examine()
     if live(task) and task.examination.probed != task.tree:
         return c.RunProbes()
     if refuting := list_failing_probes(task):
         return c.ChangeState(State.TEST_FAILED, f"a probe fails: {refuting[0].says}")
+    return _decide_second_look(task) if work else None
+
+
+def _decide_second_look(task: Task) -> c.Command | None:
+    """Nothing is refuted: what could still show a requirement that nothing shows?"""
+    missing, seen = list_unshown(task), task.examination.seen
+    if not missing:
+        return None
+    verdict = task.acceptance.verdict
+    if seen is not None and seen.seen.tests is None and verdict is not None and (verdict.added or verdict.changed):
+        return c.SeeDifference(tests=True)
+    again = isinstance(task.examination.examined, Examined) and task.examination.times < LOOKS
+    if again and _is_wanted(task) and not find_reached_limit(task.budget.spend, task.budget.limits):
+        return c.Examine(tuple(one.number for one in missing))
     return None
 
 
-def is_examinable(task: Task) -> bool:
+def list_unshown(task: Task) -> tuple[Requirement, ...]:
+    """Of a goal: requirements that nothing shows. Of a step: those whose evidence was dropped."""
+    if task.id == GOAL:
+        return earned.list_missing(task) if task.rules.acceptance.proof == "difference" else ()
+    left = {number for probe in live(task) for number in probe.requirements}
+    had = {number for probe in task.examination.probes for number in probe.requirements}
+    return tuple(one for one in earned.list_asked(task) if one.number in had - left)
+
+
+def conclude_work(task: Task, reason: str) -> c.Conclude:
+    """The end of work whose check passes and that nothing refutes."""
+    if task.id != GOAL or not is_agents_work(task) or task.rules.acceptance.proof != "difference":
+        return c.Conclude(State.COMPLETED, reason)
+    if earned.list_missing(task):
+        examined = task.examination.examined
+        skipped = f" (not examined: {examined.why})" if isinstance(examined, ExaminationSkipped) else ""
+        return c.Conclude(State.BLOCKED, f"{earned.describe_missing(task)}{skipped}")
+    return c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN if earned.has_nothing_to_run(task) else reason)
+
+
+def is_agents_work(task: Task) -> bool:
     """Agents' work with a check, as a whole or as one step; not what only merges steps."""
     step, segment = task.step, task.id.rpartition("/")[2].partition("@")[0]
     merges = segment in (context.MERGE, context.MERGE_BESIDE) and step.name == context.MERGE
@@ -44,8 +87,11 @@ def is_examinable(task: Task) -> bool:
         or bool(task.plan.steps)
     )
     checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
-    wanted = task.rules.acceptance.examine != "never"
-    return wanted and worked and checked and step.role != "critic" and not merges and task.tree != task.base
+    return worked and checked and step.role != "critic" and not merges and task.tree != task.base
+
+
+def _is_wanted(task: Task) -> bool:
+    return task.rules.acceptance.examine != "never"
 
 
 def list_failing_probes(task: Task) -> tuple[Probe, ...]:

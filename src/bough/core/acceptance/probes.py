@@ -12,8 +12,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from bough.core.acceptance.probe_cases import split_cases
 from bough.core.acceptance.quotes import find_quote
-from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
@@ -29,7 +30,7 @@ Outcome = Literal["passed", "failed", "broken"]
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One question to the finished work, in the project's own test framework."""
+    """One question to the finished work, in the project's own test framework: a probe, or one of its cases."""
 
     name: str
     """Unique in the run."""
@@ -42,6 +43,13 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The words that demand it, as found in what was asked or documented."""
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
+    case: str = ""
+    """For one of several cases of a probe: its name. Each is run, contested and dropped on its own."""
+
+    @property
+    def group(self) -> str:
+        """The probe that it is a case of."""
+        return self.name.removesuffix(f"/{self.case}") if self.case else self.name
 
 
 class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -65,6 +73,8 @@ class Form(Struct, frozen=True):
     """What a probe has to look like."""
     folder: bool = False
     """The examiner chooses the folder it goes into (the package that it tests)."""
+    case: str = ""
+    """How one of several tests in a probe begins, as a pattern; empty: a probe has one."""
 
 
 _PROBE = {
@@ -72,12 +82,17 @@ _PROBE = {
     "properties": {
         "says": {"type": "string", "description": "What holds if it passes, in one sentence. Written first."},
         "requirement": {"type": "integer", "description": "The number of the requirement it is about."},
+        "also": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "Further requirements of which each is asserted by a case. Usually [].",
+        },
         "quote": {
             "type": "string",
             "description": "The words that demand it, three or more, exactly as written in what was asked.",
         },
         "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
-        "text": {"type": "string", "description": "The whole file: imports and one test, at most 60 lines."},
+        "text": {"type": "string", "description": "The whole file: one to six tests, its cases; at most 60 lines."},
     },
     "required": ["says", "quote", "text"],
     "additionalProperties": False,
@@ -92,6 +107,21 @@ PROBE = ToolSpec(
                 "type": "array",
                 "items": _PROBE,
                 "description": "The likeliest to fail first.",
+            },
+            "kinds": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "requirement": {"type": "integer"},
+                        "kind": {"type": "string", "enum": ["background", "document", "restructure", "unchanged"]},
+                    },
+                    "required": ["requirement", "kind"],
+                    "additionalProperties": False,
+                },
+                "description": "Only requirements that ask for nothing that a test could see change: background (asks "
+                "for nothing), document (only documentation or comments), restructure (the code's form), unchanged "
+                "(something must stay as it is). Usually [].",
             },
             "notes": {
                 "type": "array",
@@ -123,10 +153,17 @@ class _GivenProbe(Struct, frozen=True):
     quote: Annotated[str, Meta(max_length=4_000)] = ""
     folder: Annotated[str, Meta(max_length=300)] = ""
     requirement: int = 0
+    also: tuple[int, ...] = ()
+
+
+class _GivenKind(Struct, frozen=True):
+    requirement: int
+    kind: Literal["background", "document", "restructure", "unchanged"]
 
 
 class _Answered(Struct, frozen=True):
     probes: Annotated[tuple[_GivenProbe, ...], Meta(max_length=100)]
+    kinds: Annotated[tuple[_GivenKind, ...], Meta(max_length=100)] = ()
     notes: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=50)] = ()
 
 
@@ -141,6 +178,8 @@ class Examination(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
     """Probes that nothing demands, each with why: they do not run."""
+    kinds: dict[int, Kind] = {}
+    """Requirements that ask for nothing that a test could see, by number."""
 
 
 def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
@@ -157,9 +196,10 @@ def list_wanted_files(answer: Answer) -> tuple[str, ...]:
 
 
 def read_probes(
-    answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str
+    answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str, known: int = 0
 ) -> Examination | Problems:
-    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to be."""
+    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to be. `known`:
+    how many probes an earlier examination of the task has numbered."""
     found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
     if isinstance(found, str):
         return Problems((found,))
@@ -172,22 +212,28 @@ def read_probes(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
             )
             continue
-        number = len(probes) + 1
+        known += 1
         folder = _normalize_folder(given.folder) if form.folder else ""
-        name = f"{task}/probe-{number}"
-        path = form.path.format(name=f"{slug(task, 80).replace('-', '_')}_{number}")
-        text, about = _strip_fence(given.text), _match_requirement(given, requirements)
-        probes.append(Probe(name, f"{folder}/{path}" if folder else path, text, given.says, given.quote, about))
-    return Examination(tuple(probes), found.notes, tuple(left_out))
+        stem = f"{slug(task, 80).replace('-', '_')}_{known}"
+        about = _match_requirements(given, requirements)
+        for case, text in split_cases(_strip_fence(given.text), form.case):
+            path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if case else stem)
+            name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
+            path = f"{folder}/{path}" if folder else path
+            probes.append(Probe(name, path, text, given.says, given.quote, about, case))
+    named: dict[int, Kind] = {one.requirement: one.kind for one in found.kinds}
+    return Examination(tuple(probes), found.notes, tuple(left_out), named)
 
 
-def _match_requirement(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
-    """The requirement that a probe is about: the one its quote is in, otherwise the one it names."""
+def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
+    """The requirements that a probe is about: the one its quote is in, otherwise the one it names; and those whose
+    assertion it says it has, too."""
     quoted = [one.number for one in requirements if find_quote(given.quote, one.text)]
-    numbers = quoted or [one.number for one in requirements]
-    if given.requirement in numbers:
-        return (given.requirement,)
-    return tuple(numbers[:1]) if quoted or len(numbers) == 1 else ()
+    known = [one.number for one in requirements]
+    numbers = quoted or known
+    first = given.requirement if given.requirement in numbers else numbers[0] if quoted or len(numbers) == 1 else 0
+    also = (number for number in given.also if number in known)
+    return tuple(dict.fromkeys([first, *also] if first else also))
 
 
 def _normalize_folder(folder: str) -> str:
@@ -198,28 +244,6 @@ def _normalize_folder(folder: str) -> str:
 def _strip_fence(text: str) -> str:
     fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
     return (fenced[1] if fenced else text).rstrip() + "\n"
-
-
-_TEST = re.compile(
-    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures)/|(^|/)(test_[^/]*|conftest\.py)$|[._](test|spec)s?\.\w+$"
-)
-
-
-def is_test_path(path: str) -> bool:
-    """Whether a file belongs to the tests."""
-    # Asked of every path of a tree: what the pattern needs is looked for first, because that is ten times faster.
-    return ("test" in path or "spec" in path or "fixtures" in path) and _TEST.search(path) is not None
-
-
-def count_changed_lines(diff: str) -> int:
-    """Lines that a diff adds or removes outside tests."""
-    counted, outside = 0, True
-    for line in diff.splitlines():
-        if line.startswith("diff --git "):
-            outside = not is_test_path(line.rpartition(" b/")[2])
-        elif outside and line[:1] in "+-" and not line.startswith(("+++", "---")) and line[1:].strip():
-            counted += 1
-    return counted
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:

@@ -4,7 +4,7 @@ person wrote is never paraphrased, and nothing of it gets lost on the way to the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -18,22 +18,55 @@ MOST = 60
 """Requirements of a goal at most; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
 """Who split it: the person listed them, a model said where each begins, or the text's own form did."""
+Kind = Literal["behaviour", "document", "restructure", "unchanged", "background"]
+"""What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments); the
+code's form and nothing that a test sees; that something is as it was; or it asks for nothing."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that the goal asks for."""
+    """One thing that the goal, or a later message, asks for."""
 
     number: int
     text: str
     start: int = 0
     """Where it is in the goal's text, in characters …"""
     end: int = 0
-    """… up to here; 0: it is not in the text (a criterion)."""
+    """… up to here; 0: it is not in the text (a criterion, a message)."""
     step: str = ""
     """In a written plan: the path of the step that has to meet it; empty: the step that says it covers it."""
+    within: str = ""
+    """For an item of an enumeration: the words around it."""
+    kind: Kind = "behaviour"
+    source: str = ""
+    """Who asked for it later, and when; empty: the goal does."""
+    superseded: int = 0
+    """The number of the later requirement that replaces it; 0: it counts."""
 
     def __str__(self) -> str:
-        return f"{self.number}. {' '.join(self.text.split())}"
+        return f"{self.number}. {self.whole}"
+
+    @property
+    def whole(self) -> str:
+        """In one line, with the words around it."""
+        text = " ".join(self.text.split())
+        return f"{' '.join(self.within.split())} {text}" if self.within else text
+
+
+class GoalReading(Struct, frozen=True):
+    """A goal as it was read: every character of it belongs to a requirement, or to what asks for nothing."""
+
+    requirements: tuple[Requirement, ...] = ()
+    background: tuple[str, ...] = ()
+    """Passages that ask for nothing: headings, and what a model named."""
+
+
+class NamedKind(Struct, frozen=True):
+    """A passage that does not ask for new behaviour, as a model names it."""
+
+    begins: str
+    """Its first words."""
+    kind: str
+    """`background`, or a `Kind`."""
 
 
 # ── from a text ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -43,49 +76,161 @@ _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]`]*\s+(?=[\"'(\[`]*[A-Z0-9`])")
 _NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig)|\b[A-Z])\.$", re.IGNORECASE)
+_EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
+"""`Fix it.`: a sentence that asks for what the one before it names."""
+_EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
+FEWEST = 3
+"""Parts that make an enumeration."""
 
 
 class _Block(Struct, frozen=True):
     kind: Literal["prose", "item", "heading"]
     start: int
     end: int
+    within: str = ""
 
 
-def list_given(goal: Step) -> tuple[Requirement, ...]:
-    """What the person has listed themselves (criteria, a Markdown list), or a goal of one sentence; empty: a model has
-    to read it."""
+def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind] = ()) -> GoalReading:
+    """What a goal asks, and what in it asks for nothing. The form of the text decides: criteria, the items of lists,
+    sentences, enumerations. A model's reading (the first words of each requirement) only makes that finer."""
+    text = goal.instructions
     if goal.steps or goal.criteria:
-        return _list_plan_requirements(goal)
-    blocks = list(_split_blocks(goal.instructions))
-    if sum(block.kind == "item" for block in blocks) > 1:
-        return _number_blocks(goal.instructions, [block for block in blocks if _is_request(goal.instructions, block)])
-    sentences = list(_split_sentences(goal.instructions))
-    return _number_blocks(goal.instructions, sentences) if len(sentences) == 1 else ()
+        return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
+    blocks = _refine(text, _split_by_form(text), starts)
+    idle = [place.start for one in kinds if one.kind == "background" and (place := find_quote(one.begins, text))]
+    kept = [block for block in blocks if not any(block.start <= at < block.start + 4 for at in idle)] or blocks
+    asides = [text[block.start : block.end] for block in blocks if block not in kept]
+    headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
+    return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
 
 
-def split_by_form(goal: Step) -> tuple[Requirement, ...]:
-    """The same without a model, for any text: each item of a list, otherwise each sentence."""
-    return list_given(goal) or _number_blocks(goal.instructions, list(_split_sentences(goal.instructions)))
+def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
+    """With the kinds that a model named. A passage names the requirement that it begins in."""
+    for named in kinds:
+        place = find_quote(named.begins, text)
+        if named.kind not in ("document", "restructure", "unchanged"):
+            continue
+        found = tuple(
+            replace(one, kind=named.kind)
+            if (place is not None and one.start <= place.start < one.end) or find_quote(named.begins, one.text)
+            else one
+            for one in found
+        )
+    return found
 
 
-def split_by_starts(text: str, starts: Sequence[str]) -> tuple[Requirement, ...]:
-    """From the first words of each, as a model gives them. A requirement extends to where the next one begins, so that
-    nothing in between gets lost. Words that are not in the text are left out."""
-    sentences = list(_split_sentences(text))
-    found: set[int] = set()
-    for words in starts:
-        place = find_quote(words, text)
-        if place is not None:
-            found.add(max((s.start for s in sentences if s.start <= place.start), default=place.start))
-    begins = [*sorted(found), len(text)]
-    return _number_blocks(text, [_Block("prose", start, end) for start, end in pairwise(begins)])
+def _split_by_form(text: str) -> list[_Block]:
+    """Its list items and sentences, with enumerations taken apart."""
+    blocks: list[_Block] = []
+    for block in _split_sentences(text):
+        if blocks and block.kind == "prose" and _EMPTY.fullmatch(text[block.start : block.end]):
+            blocks[-1] = replace(blocks[-1], end=block.end)
+        else:
+            blocks.append(block)
+    return [part for block in blocks for part in _split_enumeration(text, block)]
+
+
+def _refine(text: str, blocks: Sequence[_Block], starts: Sequence[str]) -> list[_Block]:
+    """The blocks, cut where a model says that a requirement begins."""
+    places = sorted({place.start for words in starts if (place := find_quote(words, text))})
+    found: list[_Block] = []
+    for block in blocks:
+        fenced = text.find("```", block.start, block.end)
+        end = fenced if fenced >= 0 else block.end
+        cuts = [at for at in places if block.start + 3 < at < end]
+        head = text[block.start : cuts[0]] if cuts else ""
+        opens = head.rstrip().endswith((":", "("))
+        within = f"{block.within} {head.strip()}".strip() if opens else block.within
+        begins = cuts if opens else [block.start, *cuts]
+        found += [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
+    return found
+
+
+def _split_enumeration(text: str, block: _Block) -> list[_Block]:
+    """The items of a list after a colon or in parentheses; the block itself if it has none."""
+    said = text[block.start : block.end]
+    if "```" in said or "~~~" in said or block.kind == "heading":
+        return [block]
+    marks = list(_find_marks(said))
+    colon = next((at for at, mark, depth in marks if mark == ":" and not depth and said[at + 1 : at + 2].isspace()), -1)
+    parts = _cut_list(said, colon + 1, len(said), 0, marks) if colon >= 0 and said[:colon].strip() else []
+    if parts:
+        within = f"{block.within} {said[: colon + 1].strip()}".strip()
+        items = [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
+        return [part for item in items for part in _split_enumeration(text, item)]
+    found: list[_Block] = []
+    done = 0
+    for opened, closed in _find_groups(marks):
+        parts = _cut_list(said, opened + 1, closed, 1, marks)
+        before = said[done:opened].strip(" ,;")
+        if parts and opened and said[opened - 1].isspace() and not _EXAMPLES.match(said, opened + 1) and before:
+            lead = f"{said[: colon + 1].strip()} " if 0 <= colon < done else ""
+            within = f"{block.within} {lead}{before}".strip()
+            found += [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
+            done = closed + 1
+    if not found:
+        return [block]
+    rest = said[done:].strip(" ,;.\n")
+    if len(rest.split()) > FEWEST:
+        return [*found, replace(block, start=block.start + done)]
+    return [replace(part, within=f"{part.within} … {rest}") for part in found] if rest else found
+
+
+def _find_marks(text: str) -> Iterator[tuple[int, str, int]]:
+    """Brackets, colons, commas and semicolons outside code and quotation marks, with how deep in brackets they are."""
+    depth, quote = 0, ""
+    for at, mark in enumerate(text):
+        if quote:
+            quote = "" if mark == quote else quote
+        elif mark in '`"' and text.find(mark, at + 1) > 0:
+            quote = mark
+        elif mark in "([{":
+            depth += 1
+            yield at, mark, depth
+        elif mark in ")]}":
+            yield at, mark, depth
+            depth = max(depth - 1, 0)
+        elif mark in ":,;":
+            yield at, mark, depth
+
+
+def _find_groups(marks: Sequence[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
+    """The outermost parentheses."""
+    opened = -1
+    for at, mark, depth in marks:
+        if mark == "(" and depth == 1:
+            opened = at
+        elif mark == ")" and depth == 1 and opened >= 0:
+            yield opened, at
+            opened = -1
+
+
+def _cut_list(
+    text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]
+) -> list[tuple[int, int]]:
+    """The parts of an enumeration, without what separates them; empty when it is none."""
+    cuts = [at for at, mark, deep in marks if start <= at < end and deep == depth and mark in ",;"]
+    if any(text[at] == ";" for at in cuts):
+        cuts = [at for at in cuts if text[at] == ";"]
+    last = cuts[-1] + 1 if cuts else end
+    joint = re.search(r"\S\s+(?:and|or)\s", text[last:end])
+    if joint and "(" not in text[last + joint.end() : end]:  # `a, b and c`
+        cuts = [*cuts, last + joint.start() + 1]
+    parts: list[tuple[int, int]] = []
+    for a, b in pairwise([start, *(at + 1 for at in cuts), end + 1]):
+        said = text[a : b - 1]
+        body = re.sub(r"^\s*(?:and|or)\s+", "", said).lstrip()
+        at = a + len(said) - len(body) if body in said else a
+        if re.search(r"\w", body):
+            parts.append((at, at + len(body.rstrip(" .;,\n"))))
+    return parts if len(parts) >= FEWEST else []
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
     """For a written plan: the goal's criteria; if it has none, those of its steps; otherwise what the goal says."""
     texts = [("", criterion) for criterion in goal.criteria] or list(_walk_criteria(goal.steps, ()))
     if not texts:
-        return _number_blocks(goal.instructions, list(_split_sentences(goal.instructions)))
+        return _number_blocks(goal.instructions, _split_by_form(goal.instructions))
     found = []
     for number, (path, text) in enumerate(texts, 1):
         place = find_quote(text, goal.instructions)
@@ -109,18 +254,14 @@ def _number_blocks(text: str, blocks: Sequence[_Block]) -> tuple[Requirement, ..
         start, end = group[0].start, group[-1].end
         stretch = re.sub(r"(\s*\n {0,3}#{1,6}\s[^\n]*)+\s*$", "", text[start:end]).rstrip()  # the next one's heading
         if stretch.strip():
-            found.append(Requirement(len(found) + 1, _strip_mark(stretch), start, start + len(stretch)))
+            said = _strip_mark(stretch)
+            found.append(Requirement(len(found) + 1, said, start, start + len(stretch), within=group[0].within))
     return tuple(found)
 
 
 def _strip_mark(text: str) -> str:
     """Without the list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
-
-
-def _is_request(text: str, block: _Block) -> bool:
-    """A heading, or text that only introduces a list, asks for nothing on its own."""
-    return block.kind == "item" or (block.kind == "prose" and not text[block.start : block.end].rstrip().endswith(":"))
 
 
 def _split_sentences(text: str) -> Iterator[_Block]:
@@ -217,6 +358,36 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
     return found
 
 
+def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
+    """Those that no later message has replaced."""
+    return tuple(one for one in requirements if not one.superseded)
+
+
+def add_requirements(
+    known: Sequence[Requirement], added: Sequence[Requirement], replaces: Mapping[int, int]
+) -> tuple[Requirement, ...]:
+    """The requirements after a person's message."""
+    numbers = {one.number for one in added}
+    kept = [one for one in known if one.number not in numbers]
+    return (*(replace(one, superseded=replaces.get(one.number, one.superseded)) for one in kept), *added)
+
+
+def number_from_one(requirements: Sequence[Requirement], after: int = 0) -> tuple[Requirement, ...]:
+    """The same, numbered in order."""
+    return tuple(replace(one, number=after + place) for place, one in enumerate(requirements, 1))
+
+
+def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requirement, ...]:
+    """The requirements after a person has undone the replacement of one."""
+    return tuple(replace(one, superseded=0) if one.number == number else one for one in known)
+
+
 def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """As planners, engineers and examiners read them: in full."""
-    return "\n".join(f"{one.number}. {one.text}" for one in requirements)
+    """As planners, engineers and examiners read them: in full, without those that were replaced."""
+    return "\n".join(_render_requirement(one) for one in list_active(requirements))
+
+
+def _render_requirement(one: Requirement) -> str:
+    around = f"({' '.join(one.within.split())} …) " if one.within else ""
+    source = f" [{one.source}]" if one.source else ""
+    return f"{one.number}. {around}{one.text}{source}"

@@ -25,7 +25,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
     command: str
     why: str
-    """Where it comes from, as a phrase for people: `the step's test_command`, `tests/test_buffer.py` …"""
+    """Where it comes from, as a phrase for people: `you gave it`, `tests/test_buffer.py` …"""
     runner: str = ""
     """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
     environment: str = ""
@@ -122,6 +122,10 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Message and trimmed trace, with the code lines around."""
 
 
+UNSEEN = "; bough "
+"""Between what a check showed and what it could not show."""
+
+
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The result of running a task's check. Only bough makes one; nothing a model says can."""
 
@@ -165,11 +169,22 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
 
     @property
+    def score(self) -> int:
+        """How good failing work is, by its tests. What cannot be loaded fails at least once and passes none."""
+        return self.passed - max(self.failed, 1)
+
+    @property
     def finding(self) -> bool:
         """The check passes but proves nothing: the agent that did the work has to answer; it is not a bug."""
         return self.ruling == "needs_approval" or (
             self.ruling == "failed" and self.exit_status == 0 and not self.failed
         )
+
+    @property
+    def unseen(self) -> str:
+        """What a check that passed could not show, as a sentence; empty: nothing. The end of `reason`."""
+        _, found, rest = self.reason.partition(UNSEEN)
+        return f"{found.removeprefix('; ')}{rest}." if found and self.ruling == "passed" else ""
 
     @property
     def tests(self) -> str:

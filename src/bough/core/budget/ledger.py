@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from bough.core.ids import GOAL
 from bough.core.messages import Usage
 
 
@@ -84,6 +85,11 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
     # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
     granted = limits.rounds if share == 1.0 else limits.rounds - 1
     return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
+
+
+def describe_spent(task: str, limit: str) -> str:
+    """That a limit is reached, and whose it is: a step has a part of the run's budget."""
+    return f"the budget of {limit} is spent" if task == GOAL else f"{task} has spent its {limit}"
 
 
 def seconds_left(spend: Spend, limits: Limits) -> float | None:

@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
+from bough.core.conversation.text_fitting import fence_text
 from bough.core.planning.prompt_values import keep_ends
 
 DOC = 1_500
@@ -39,6 +40,26 @@ def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str
     if left_out:
         parts.append(f"(left out for their length: {', '.join(left_out)})")
     return "\n\n".join(parts)
+
+
+def list_declarations(path: str, text: str) -> list[str]:
+    """The names that a file defines, with their arguments."""
+    if not path.endswith((".py", ".pyi")):
+        return [line.strip() for line in text.splitlines() if _DECLARES.match(line)]
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    made = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
+    return [*(f"{node.name}({ast.unparse(node.args)})" for node in made), *classes]
+
+
+def outline_entry(path: str, text: str) -> str:
+    """What a package offers by its entry file: the names that it imports from elsewhere or lists."""
+    imported = r"from [^\n]*? import (?:\([^)]*\)|[^\n]*)|__all__ = [^\])]*[\])]"
+    lines = re.findall(rf"^(?:{imported}|(?:pub (?:use|mod)|export|module\.exports)[^\n]*)", text, re.MULTILINE)
+    return f"### {path}\n\n{fence_text(chr(10).join(lines))}" if lines else ""
 
 
 def extract_added_lines(text: str, before: str | None) -> str:

@@ -10,12 +10,18 @@ from bough.core.budget.ledger import Spend
 from bough.core.journal.fold_changes import Apply, add_message, charge
 from bough.core.messages import Said
 from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Summary
 
 
 def _apply_done_claimed(task: Task, event: e.DoneClaimed, at: float) -> Task:
+    own = task.attempt
+    known = task.acceptance.summaries
+    if own is not None and event.summary.strip():
+        others = (one for one in known if one.attempt != own.number)
+        known = (*others, Summary(own.number, own.role, event.summary))
     return replace(
         task,
-        acceptance=replace(task.acceptance, claim=event.summary),
+        acceptance=replace(task.acceptance, claim=event.summary, summaries=known),
         plan=replace(task.plan, split=()),
     )
 
@@ -41,7 +47,7 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
 
 
 def _is_no_worse(verdict: Verdict, best: Verdict | None) -> bool:
-    return verdict.ruling == "failed" and (best is None or verdict.failed <= best.failed)
+    return verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
 
 
 def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> Task:
@@ -93,12 +99,21 @@ def _describe_ruling(event: e.ChangesRuled) -> str:
 
 
 def _apply_examined(task: Task, event: e.Examined, at: float) -> Task:
-    probes = (*task.examination.probes, *event.probes)
-    return replace(task, examination=replace(task.examination, examined=event, probes=probes, probed=""))
+    known = task.examination
+    probes = (*known.probes, *event.probes)
+    kinds = event.kinds if task.plan.requirements else {}
+    named = tuple(replace(one, kind=kinds.get(one.number, one.kind)) for one in task.plan.requirements)
+    return replace(
+        task,
+        plan=replace(task.plan, requirements=named),
+        examination=replace(known, examined=event, probes=probes, probed="", times=known.times + 1),
+    )
 
 
 def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped, at: float) -> Task:
-    return replace(task, examination=replace(task.examination, examined=event))
+    known = task.examination
+    kept = known.examined if isinstance(known.examined, e.Examined) else event  # The first examination stands.
+    return replace(task, examination=replace(known, examined=kept, times=known.times + 1))
 
 
 def _apply_probes_started(task: Task, event: e.ProbesStarted, at: float) -> Task:
@@ -108,7 +123,17 @@ def _apply_probes_started(task: Task, event: e.ProbesStarted, at: float) -> Task
 def _apply_probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Task:
     results = task.examination.results | {result.name: result for result in event.results}
     task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
-    return replace(task, examination=replace(task.examination, probed=event.tree, results=results))
+    before = task.examination.before | {result.name: result.outcome for result in event.before}
+    return replace(task, examination=replace(task.examination, probed=event.tree, results=results, before=before))
+
+
+def _apply_difference_seen(task: Task, event: e.DifferenceSeen, at: float) -> Task:
+    task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
+    return replace(task, examination=replace(task.examination, seen=event))
+
+
+def _apply_evidence_judged(task: Task, event: e.EvidenceJudged, at: float) -> Task:
+    return task
 
 
 def _apply_probe_contested(task: Task, event: e.ProbeContested, at: float) -> Task:
@@ -132,6 +157,8 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.ExaminationSkipped: _apply_examination_skipped,
     e.ProbesStarted: _apply_probes_started,
     e.ProbesFinished: _apply_probes_finished,
+    e.DifferenceSeen: _apply_difference_seen,
+    e.EvidenceJudged: _apply_evidence_judged,
     e.ProbeContested: _apply_probe_contested,
     e.ProbeRuled: _apply_probe_ruled,
 }

@@ -41,10 +41,15 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
             protocol=event.protocol,
             may_change=event.may_change,
             agent=event.agent,
+            tactic=event.tactic,
         ),
         models=replace(
-            task.models, tier=event.tier if rung == "stronger_model" else task.models.tier, transport_failures=0
+            task.models,
+            tier=event.tier if rung == "stronger_model" else task.models.tier,
+            transport_failures=0,
+            protocols=task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
         ),
+        ladder=replace(task.ladder, tactics=_count_tactic(task.ladder.tactics, event.tactic)),
         round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
         progress=replace(task.progress, attempts=number, watch=Watch(), signal=None, nudged=frozenset()),
         plan=replace(task.plan, split=()),
@@ -56,6 +61,10 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
             asked_for_test=task.acceptance.asked_for_test or event.role == "test_writer",
         ),
     )
+
+
+def _count_tactic(tried: dict[str, int], tactic: str) -> dict[str, int]:
+    return tried | {tactic: tried.get(tactic, 0) + 1} if tactic else tried
 
 
 def _is_passing(task: Task) -> bool:
@@ -129,8 +138,11 @@ def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
     attempt = get_attempt(task)
     used = event.usage.input or attempt.used
     known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
-    window = min(known, default=0)
-    return replace(task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded=""))
+    window = min(known, default=0 if attempt.protocol == "agent" else task.rules.compaction.unknown_window)
+    tokens = attempt.tokens + event.usage.input + event.usage.output
+    return replace(
+        task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded="", tokens=tokens)
+    )
 
 
 def _find_fault(event: e.ModelAnswered) -> str:
@@ -186,7 +198,7 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     picture = Picture(event.image, event.blob) if event.image else None
     task = add_message(task, Result(event.call, event.output, event.ok, picture))
     task = _note_progress(task, call, event.passed) if event.passed is not None else task
-    task = task if event.fault else _mark_able(task)
+    task = _mark_changed(task) if tree != task.tree else task
     task = replace(
         charge(task, Spend(seconds=event.seconds)),
         tree=tree,
@@ -203,11 +215,9 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     return _watch_round(task) if settled and acts else task
 
 
-def _mark_able(task: Task) -> Task:
-    """The model has made a usable call: later answers without one do not mean that it cannot."""
-    if task.attempt is None or not task.attempt.may_change:
-        return task
-    return replace(task, attempt=replace(task.attempt, may_change=False))
+def _mark_changed(task: Task) -> Task:
+    """Something came of its calls: a call that can be read but changes nothing does not show that it can act."""
+    return replace(task, attempt=replace(task.attempt, changed=True)) if task.attempt is not None else task
 
 
 def _note_progress(task: Task, call: Call, passed: int) -> Task:

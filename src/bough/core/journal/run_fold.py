@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.ledger import Limits
+from bough.core.messages import Spoken
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
@@ -33,6 +34,7 @@ class Run(Struct, frozen=True):
     agents: dict[str, str] = {}
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
+    settings: dict[str, str] = {}
     origin: str = ""
     inherited: Inherited = Inherited()
     started_at: float = 0.0
@@ -46,6 +48,8 @@ class Run(Struct, frozen=True):
     """How it was applied, until it is undone."""
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name; empty in old journals."""
+    protocols: dict[str, Spoken] = {}
+    """What its models used when it started."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
 
@@ -69,9 +73,11 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 agents=event.agents,
                 agent_env=event.agent_env,
                 agent_network=event.agent_network,
+                settings=event.settings,
                 origin=event.origin,
                 inherited=event.inherited,
                 endpoints=event.endpoints,
+                protocols=event.protocols,
                 started_at=record.at,
             )
         case e.RunResumed() as event:
@@ -131,7 +137,7 @@ def next_move(run: Run, goal: Task) -> Move | None:
     if goal.state is State.COMPLETED:
         return Finish(e.RunFinished("completed", goal.why))
     if goal.state is State.BLOCKED:
-        return Finish(e.RunFinished("not_verified", goal.why))
+        return Finish(e.RunFinished("not_proven", goal.why))
     if goal.state is State.FAILED:
         return Finish(e.RunFinished("failed", goal.why))
     return Start()

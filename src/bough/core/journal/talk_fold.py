@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
+from bough.core.acceptance.requirements import add_requirements, restore_requirement
 from bough.core.journal.fold_changes import Apply, clear_trouble, keep_notes
 from bough.core.tree.task import Task, quote_person
 from bough.core.tree.task_groups import Note
@@ -12,9 +13,22 @@ from bough.core.tree.task_groups import Note
 
 def _apply_message_received(task: Task, event: e.MessageReceived, at: float) -> Task:
     """Later agents find it among the notes; the current one is told."""
+    if event.requirements:
+        known = add_requirements(task.asked, event.requirements, {})
+        task = replace(task, inherited=replace(task.inherited, requirements=known))
     unheard = (*task.talk.unheard, event.text) if task.attempt is not None else task.talk.unheard
     task = keep_notes(task, (*task.talk.notes, Note("decision", quote_person(event.text))))
     return replace(task, talk=replace(task.talk, heard=event.said, unheard=unheard))
+
+
+def _apply_message_read(task: Task, event: e.MessageRead, at: float) -> Task:
+    asked = add_requirements(task.asked, event.requirements, event.replaces)
+    return replace(task, plan=replace(task.plan, requirements=asked), talk=replace(task.talk, read=event.said))
+
+
+def _apply_requirement_restored(task: Task, event: e.RequirementRestored, at: float) -> Task:
+    asked = restore_requirement(task.asked, event.number)
+    return replace(task, plan=replace(task.plan, requirements=asked), talk=replace(task.talk, read=event.said))
 
 
 def _apply_question_asked(task: Task, event: e.QuestionAsked, at: float) -> Task:
@@ -47,6 +61,8 @@ def _apply_note_kept(task: Task, event: e.NoteKept, at: float) -> Task:
 
 TALK_EVENTS: dict[type, Apply] = {
     e.MessageReceived: _apply_message_received,
+    e.MessageRead: _apply_message_read,
+    e.RequirementRestored: _apply_requirement_restored,
     e.QuestionAsked: _apply_question_asked,
     e.PersonAnswered: _apply_person_answered,
     e.NoteKept: _apply_note_kept,

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct
 
+from bough.core.ladder.tactics import Tactic
 from bough.core.planning.plan import PlanningRules
 from bough.core.stuck.signals import Recommended
 
@@ -28,6 +29,10 @@ Rung = Literal[
     "ask",
     "give_up",
 ]
+PROTOCOL = "protocol"
+"""The pattern of work that does not move because the model cannot act in its protocol."""
+SWITCHES = 2
+"""Changes of the protocol in a task: there, and back."""
 Level = Literal["subtask", "task", "goal"]
 Cause = Literal["signal", "soft_limit", "repairs", "faults", "children"]
 
@@ -39,11 +44,18 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
     """The same for a subtask."""
-    other_protocol_after: int = 2
-    """Unusable answers in a row after which a model of unknown abilities is switched to the text protocol."""
-    attempts: int = 8
-    """Fresh attempts, each from the beginning, for a task whose check fails after a repair, if its model uses the text
-    protocol: a small model that is wrong rarely finds out why. 1: none."""
+    other_protocol_after: int = 1
+    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; one more in
+    text."""
+    fruitless_rounds: int = 3
+    """Rounds without a changed file after which such a model is switched too."""
+    attempts: int = 24
+    """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong
+    rarely finds out why. 1: none."""
+    tactics: tuple[Tactic, ...] = get_args(Tactic)
+    """How these attempts may be made."""
+    nudges: int = 12
+    """How often the agents of a task are told that they are stuck."""
     few_actions: int = 3
     """With fewer actions a stuck subtask was too big to start: it is split. Otherwise it was honestly tried."""
     prunes: int = 1
@@ -107,7 +119,7 @@ class Standing(Struct, frozen=True):
     in_text: bool = False
     """The agent acts through blocks in its text."""
     may_change: bool = False
-    """How well its model calls tools is unknown."""
+    """Which protocol suits its model is unknown."""
     provable: bool = False
     """A check has told wrong work from right."""
     attempted: bool = False
@@ -133,6 +145,20 @@ class Standing(Struct, frozen=True):
             and not self.times("decompose")
             and self.trouble.cause != "faults"
             and not self.attempted
+        )
+
+    @property
+    def may_try_again(self) -> bool:
+        """A check can judge another attempt by a model that acts in text."""
+        return (
+            self.in_text
+            and self.provable
+            and not self.attempted
+            and not self.parent
+            and self.rounds_left > 0
+            and "attempts" in self.rules.rungs
+            and self.times("attempts") < self.rules.attempts
+            and self.rules.attempts > 1
         )
 
     @property
@@ -166,27 +192,23 @@ class Row(NamedTuple):
 LADDER: tuple[Row, ...] = (
     Row(
         "other_protocol",
-        "it gets the text protocol instead",
-        lambda s: s.working and s.may_change and not s.in_text and s.trouble.cause == "faults",
+        "the other protocol may suit the model better",
+        lambda s: s.may_change and s.trouble.pattern == PROTOCOL and s.times("other_protocol") < SWITCHES,
     ),
     Row(
         "attempts",
-        "a check can judge, so several fresh attempts beat one long one",
-        lambda s: (
-            s.in_text
-            and s.provable
-            and not s.attempted
-            and not s.parent
-            and s.rules.attempts > 1
-            and s.depth < s.planning.max_depth
-            and s.rounds_left > s.rules.attempts
-            and not s.times("attempts")
-        ),
+        "a check can judge, so another attempt costs little",
+        lambda s: s.may_try_again,
     ),
     Row(
         "nudge",
         "it has not been told yet",
-        lambda s: s.working and s.trouble.cause == "signal" and s.trouble.pattern not in s.nudged,
+        lambda s: (
+            s.working
+            and s.trouble.cause == "signal"
+            and s.trouble.pattern not in s.nudged
+            and s.times("nudge") < s.rules.nudges
+        ),
     ),
     Row(
         "prune",
@@ -251,12 +273,16 @@ LADDER: tuple[Row, ...] = (
     ),
     Row("zoom_out", "it has no approaches left", lambda s: not s.goal),
     # A soft limit alone says that it takes long, not that it is lost: while the budget lasts, the agent continues.
-    Row("nudge", "nothing else is left to do", lambda s: s.working and s.trouble.cause == "soft_limit"),
+    Row(
+        "nudge",
+        "nothing else is left to do",
+        lambda s: s.working and s.trouble.cause == "soft_limit" and s.times("nudge") < s.rules.nudges,
+    ),
     Row("ask", "a person is available", lambda s: s.means.person and s.times("ask") < s.rules.asks),
-    Row("give_up", "every other rung is exhausted", lambda s: True),
+    Row("give_up", "nothing else is left to try", lambda s: True),
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
-ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
+ASKING: frozenset[Rung] = frozenset({"attempts", "prune", "decompose", "replan"})
 """Rungs that ask a model something."""
 
 

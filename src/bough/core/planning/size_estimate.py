@@ -7,10 +7,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from bough.core.acceptance.requirements import NamedKind
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.messages import Answer
 from bough.core.planning.given_steps import Lines, Text
-from bough.core.planning.tool_specs import GATE, READING_GATE
+from bough.core.planning.tool_specs import GATE
 
 ATOMIC = 3
 """An estimate of more steps than this is not one piece of work, whatever else the answer says."""
@@ -22,7 +23,7 @@ Proposal = Literal["leaf", "flat", "hierarchy"]
 Advice = Literal["take", "ask", "recommend"]
 
 
-class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SizeEstimate(Struct, frozen=True, omit_defaults=True):
     """How big a goal is. Made once, and passed on."""
 
     atomic: bool
@@ -30,6 +31,16 @@ class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     phases: Lines = ()
     domains: Lines = ()
     reason: Text = ""
+
+
+class GateReading(Struct, frozen=True):
+    """The goal as the gate reads it."""
+
+    requirements: Lines = ()
+    """The first words of each requirement."""
+    kinds: tuple[NamedKind, ...] = ()
+    programs: Lines = ()
+    """Programs that the result has to behave like."""
 
 
 def read_estimate(answer: Answer) -> SizeEstimate | Problems:
@@ -40,14 +51,17 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
     return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
 
 
-class _Read(Struct, frozen=True):
+def read_gate_reading(answer: Answer) -> GateReading:
+    """As much as the answer has of it: what is wrong in one part does not spoil the others."""
+    found = parse_answer(answer, GATE, GateReading)
+    if not isinstance(found, str):
+        return found
+    plain = parse_answer(answer, GATE, _Requirements)
+    return GateReading() if isinstance(plain, str) else GateReading(plain.requirements)
+
+
+class _Requirements(Struct, frozen=True):
     requirements: Lines = ()
-
-
-def read_starts(answer: Answer) -> tuple[str, ...]:
-    """The first words of each requirement, as the answer gives them."""
-    found = parse_answer(answer, READING_GATE, _Read)
-    return () if isinstance(found, str) else found.requirements
 
 
 def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:

@@ -79,11 +79,39 @@ _PHASE = {
     ),
 }
 
+KINDS = _list(
+    "Only passages that do not ask for behaviour that a test could see. Usually []. A feature, a fix, an error, speed "
+    "and an upgrade are behaviour.",
+    _object(
+        {
+            "begins": _text("Its first five to ten words, exactly as written."),
+            "kind": {
+                "type": "string",
+                "enum": ["background", "document", "restructure", "unchanged"],
+                "description": "background: asks for nothing. document: only documentation or comments. restructure: "
+                "the code's form, moved or renamed, with the same behaviour. unchanged: something must stay as it is.",
+            },
+        },
+        "begins",
+        "kind",
+    ),
+)
+
 GATE = ToolSpec(
     name="estimate",
-    description="Say how big the work is.",
+    description="List what the goal asks for, and say how big the work is.",
     parameters=_object(
         {
+            "requirements": _texts(
+                "For each thing the goal asks for, its first five to ten words, exactly as written in the goal, in "
+                "order. One requirement is what can be met or missed on its own: a function with its behaviour, an "
+                "error, an item of an enumeration, a document. At most 60."
+            ),
+            "kinds": KINDS,
+            "programs": _texts(
+                "Programs that the result must behave like or be compared with, by the name of their command. "
+                "Usually []."
+            ),
             "reason": _text("One or two sentences: what has to change, and why that makes it big or small."),
             "steps": _number(
                 "1 if it is atomic. Otherwise the number of steps, where a step is what one engineer does in one "
@@ -105,24 +133,6 @@ GATE = ToolSpec(
         "steps",
         "atomic",
     ),
-    writes=False,
-)
-
-READING_GATE = ToolSpec(
-    name=GATE.name,
-    description="List what the goal asks for, and say how big the work is.",
-    parameters={
-        **GATE.parameters,
-        "properties": {
-            "requirements": _texts(
-                "For each thing the goal asks for, its first five to ten words, exactly as written in the goal, in "
-                "order. One requirement is what can be met or missed on its own: a function with its behaviour, an "
-                "error, a document. Leave out background. At most 60."
-            ),
-            **GATE.parameters["properties"],
-        },
-        "required": ["requirements", *GATE.parameters["required"]],
-    },
     writes=False,
 )
 

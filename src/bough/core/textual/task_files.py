@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import dedent
+
+from msgspec import Struct
 
 from bough.core.acceptance.verdict import Verdict
-from bough.core.conversation.text_fitting import estimate_tokens, shorten_middle
+from bough.core.conversation.text_fitting import BYTES, estimate_tokens, shorten_middle
 from bough.core.textual.blocks import Block
 from bough.core.textual.paths import Known, find_only_path, is_test
 
@@ -25,6 +28,11 @@ FAILURES = 3
 """Failing tests to show; one says what to do next, thirty hide it."""
 FAILURE = 350
 """Tokens of each."""
+HINT = 80
+"""Tokens of how a hinted test failed."""
+_COMMENT = re.compile(r"\s*(#|//)")
+_ADDRESS = re.compile(r"\[[^\]]+\]:")
+"""Where a link leads."""
 LINES = 12
 """Lines of an output without recognisable errors."""
 ENDLESS = "It was stopped after {} seconds without a result: the code is far too slow, or a loop never ends."
@@ -45,6 +53,29 @@ _LANGUAGES = {
 }
 
 
+class View(Struct, frozen=True):
+    """How much of the files an attempt sees, and in which order."""
+
+    most: int = 0
+    """Tokens of the tests, and of each text; 0: as many as fit."""
+    tests_first: bool = False
+    tests: bool = True
+    hints: int = 0
+    """Failing tests to show beside the files."""
+    lead: str = ""
+    """What is said about them."""
+
+
+WHOLE = View()
+VIEWS = {
+    "tests_first": View(800, tests_first=True),
+    "short": View(400),
+    "hinted": View(800, tests_first=True, hints=3, lead="A first version was wrong. Mind what these tests expect:"),
+    "repair": View(330, tests=False, hints=1, lead="This code is wrong: do not repeat it. It has to do this too:"),
+}
+"""What a tactic shows of a task that is one file; others show everything."""
+
+
 def compute_room(window: int) -> int:
     """Tokens for files."""
     window = min(window or UNKNOWN_WINDOW, SMALL_WINDOW)
@@ -61,21 +92,62 @@ def choose_files(known: Known) -> list[str]:
     return list(dict.fromkeys((*product, *tests, *meant)))[:FILES]
 
 
-def render_files(texts: Mapping[str, str], order: Sequence[str], most: int) -> str:
+def render_files(texts: Mapping[str, str], order: Sequence[str], most: int, view: View = WHOLE) -> str:
     """Each file in a block under its path. The work and its tests come last: small models weigh what they read last."""
     kept: dict[str, str] = {}
     for path in order:
-        if path not in texts or "\0" in texts[path][:1000]:
+        if path not in texts or "\0" in texts[path][:1000] or (is_test(path) and not view.tests):
             continue
-        text = shorten_middle(texts[path].rstrip("\n"), max(most, 0))
+        text = shorten_middle(_condense(path, texts[path], view).rstrip("\n"), max(most, 0))
         if text or not texts[path].strip():
             kept[path] = text
             most -= estimate_tokens(text) + 12
-    ranked = sorted(kept, key=lambda path: (not _is_prose(path), is_test(path), order.index(path)))
+    turn = -1 if view.tests_first else 1
+    ranked = sorted(kept, key=lambda path: (-turn * _is_prose(path), turn * is_test(path), order.index(path)))
     return "\n\n".join(
         f"{path}\n{_build_fence(kept[path])}{_find_language(path)}\n{kept[path]}\n{_build_fence(kept[path])}"
         for path in ranked
     )
+
+
+def _condense(path: str, text: str, view: View) -> str:
+    """A text or a test without what says nothing, as far as the view shows it."""
+    if not view.most or not (is_test(path) or _is_prose(path)):
+        return text
+    empty = _ADDRESS if _is_prose(path) else _COMMENT
+    lines = [line for line in text.split("\n") if line.strip() and not empty.match(line)]
+    text, room = "\n".join(lines), view.most * BYTES
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 3 // 4].rpartition("\n")[0], text[-room // 4 :].partition("\n")[2]
+    return f"{head}\n…\n{tail}"
+
+
+def render_hints(verdict: Verdict, texts: Mapping[str, str], view: View) -> str:
+    """The failing tests that an attempt should mind, with their source."""
+    if not view.hints:
+        return ""
+    shown = []
+    for failure in verdict.failures[: view.hints]:
+        source = next((found for path in texts if is_test(path) and (found := _find_test(texts[path], failure.id))), "")
+        said = shorten_middle(extract_errors(failure.text or failure.id), HINT)
+        shown.append(f"```\n{source}\n```\nIt failed with:\n{said}" if source else f"{failure.id}\n{said}")
+    return "\n\n".join([f"\n{view.lead}", *(shown or [render_failing(verdict)])]) + "\n"
+
+
+def _find_test(text: str, name: str) -> str:
+    """The source of a test: the line that names it, and what is indented below."""
+    name = re.split(r"::|\.|\s|/", name.partition("[")[0])[-1]
+    lines = text.split("\n")
+    at = next((n for n, line in enumerate(lines) if name and re.search(rf"\b{re.escape(name)}\b", line)), None)
+    if at is None:
+        return ""
+    depth = len(lines[at]) - len(lines[at].lstrip())
+    end = next(
+        (n for n in range(at + 1, len(lines)) if lines[n].strip() and len(lines[n]) - len(lines[n].lstrip()) <= depth),
+        len(lines),
+    )
+    return shorten_middle(dedent("\n".join(lines[at:end])).rstrip(), FAILURE)
 
 
 def render_failing(verdict: Verdict) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core.acceptance import examination
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.budget.ledger import describe_spent, find_reached_limit
 from bough.core.events import ExaminationSkipped
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
@@ -56,7 +56,7 @@ def _decide_critic(task: Task) -> c.Command:
         return c.ChangeState(State.TESTING, "the critic has reviewed it")
     asks = task.examination.examined is None or bool(examination.list_open_contests(task))
     if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
-        return c.Rest("budget", f"the budget of {limit} is spent")
+        return c.Rest("budget", describe_spent(task.id, limit))
     if task.examination.examined is None:
         return c.Examine()
     if isinstance(task.examination.examined, ExaminationSkipped):

@@ -55,7 +55,13 @@ class Attempt(Struct, frozen=True):
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """Nothing shows yet that the model can call tools: the ladder may switch to the other protocol."""
+    """Which protocol suits the model is unknown: the ladder may switch to the other one."""
+    changed: bool = False
+    """It has changed a file."""
+    tactic: str = ""
+    """How it was asked, if it acts in text."""
+    tokens: int = 0
+    """What it has spent."""
     agent: str = ""
     """The name of the outside agent; empty: bough's own."""
     pictured: bool = False

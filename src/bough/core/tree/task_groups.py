@@ -12,8 +12,8 @@ from bough.core.acceptance.verdict import AllowedChange, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Decision, Means, Rung, Trouble
 from bough.core.merge.conflict_hunks import Merge
-from bough.core.messages import Call
-from bough.core.planning.plan import Step, Tier
+from bough.core.messages import AnswerProtocol, Call
+from bough.core.planning.plan import Role, Step, Tier
 from bough.core.stuck.detector import Act, Signal, Watch
 from bough.core.tree.inherited import Subject
 
@@ -53,6 +53,8 @@ class TaskModels(Struct, frozen=True):
     """The tier for later agents, if it differs from the step's."""
     windows: dict[Tier, int] = {}
     """Context windows learned from refusals, by tier."""
+    protocols: dict[Tier, AnswerProtocol] = {}
+    """What the last agent of each tier used, where that may change."""
     transport_failures: int = 0
     retry_at: float = 0.0
     retry_wait: float = 0.0
@@ -112,6 +114,8 @@ class TaskLadder(Struct, frozen=True):
     """The chosen rung, until its effect is done."""
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
+    tactics: dict[str, int] = {}
+    """How often each tactic was tried."""
     soft_rounds: int = 0
     """Rounds since the last rung, since the current agent started, or since more tests passed than ever before."""
 
@@ -176,11 +180,21 @@ class TaskChildren(Struct, frozen=True):
     """The number of transitions so far."""
 
 
+class Summary(Struct, frozen=True):
+    """What an agent said when it was done."""
+
+    attempt: int
+    role: Role
+    text: str
+
+
 class TaskAcceptance(Struct, frozen=True):
     """What the agent claims, what the check says, and how often the work was sent back."""
 
     claim: str | None = None
     """The agent's summary, once it claims to be done."""
+    summaries: tuple[Summary, ...] = ()
+    """The summaries of all its agents, side by side: nobody's replaces another's."""
     verdict: Verdict | None = None
     best: Verdict | None = None
     """The failing verdict with the fewest failures: a repair that made things worse is rolled back to its tree."""
@@ -225,8 +239,14 @@ class TaskExamination(Struct, frozen=True):
     examined: e.Examined | e.ExaminationSkipped | None = None
     probes: tuple[Probe, ...] = ()
     """Its own probes, and those that completed steps have passed."""
+    times: int = 0
+    """How often it was examined."""
     probed: str = ""
     """The tree that the probes last ran on."""
+    before: dict[str, str] = {}
+    """The outcomes of probes on the files as they were before the run, by name."""
+    seen: e.DifferenceSeen | None = None
+    """What the work changes, as of the tree it was last looked at."""
     results: dict[str, Probed] = {}
     contested: dict[str, str] = {}
     """Why a probe is contested, by name."""
@@ -240,6 +260,8 @@ class TaskTalk(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     heard: int = 0
     """The `seq` of the last message from a person that has reached the task."""
+    read: int = 0
+    """Of the goal: the `seq` of the last message that was read for what it demands."""
     unheard: tuple[str, ...] = ()
     """Messages that the current agent has not been told yet."""
     question: str = ""

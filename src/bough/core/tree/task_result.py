@@ -30,7 +30,20 @@ def render_task_result(task: Task) -> str:
         return keep_ends(
             "\n".join(part for part in (task.acceptance.verdict.reason, task.acceptance.verdict.output) if part)
         )
-    return keep_ends(task.acceptance.claim or task.outcome.result)
+    return keep_ends(render_summaries(task) or task.outcome.result)
+
+
+def get_summary(task: Task) -> str:
+    """What the agent says that did the work, not those that repaired or disputed something after it."""
+    built = [one.text for one in task.acceptance.summaries if one.role != "bug_hunter"]
+    return (built[-1] if built else task.acceptance.claim or "").strip()
+
+
+def render_summaries(task: Task) -> str:
+    """What the agents said, side by side: who did the work, then those that repaired or disputed something."""
+    own = get_summary(task)
+    later = [one.text.strip() for one in task.acceptance.summaries if one.role == "bug_hunter"]
+    return "\n\n".join(part for part in (own, *(f"Repair: {text}" for text in later if text != own)) if part)
 
 
 def join_step_results(task: Task) -> str:

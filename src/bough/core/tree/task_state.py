@@ -50,13 +50,13 @@ EXIT_STATUS: dict[str, int] = {
     "completed": 0,
     "failed": 3,
     "budget": 4,
-    "not_verified": 5,
+    "not_proven": 5,
     "stopped": 6,
     "unavailable": 7,
-    "needs_approval": 5,
+    "needs_approval": 8,
     "environment": 2,
     "paused": 6,
-    "waiting": 5,
+    "waiting": 8,
     "quota": 7,
 }
 """The program's exit status for each way a run ends or halts."""

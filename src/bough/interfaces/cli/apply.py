@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 )
 @run_argument
 @dir_option
-@click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not verified.")
+@click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not proven.")
 @click.option("--edges", is_flag=True, help="Also apply what takes effect on its own: hooks, CI, programs, links out.")
 @click.option("--commit", is_flag=True, help="Commit the changes, with the evidence as trailers.")
+@click.option("--hooks", is_flag=True, help="With --commit: run your repository's hooks, filters and signing.")
 @click.option("--branch", metavar="NAME", help="Commit to a new branch from HEAD; your files stay unchanged.")
 @click.option("--steps", is_flag=True, help="With --commit or --branch: one commit per step.")
 @click.option("--with-probes", is_flag=True, help="Also add the probes that passed, as tests.")
@@ -33,6 +34,7 @@ def command(
     partial: bool,
     edges: bool,
     commit: bool,
+    hooks: bool,
     branch: str | None,
     steps: bool,
     with_probes: bool,
@@ -50,9 +52,13 @@ def command(
     """
     if commit and branch:
         raise click.UsageError("--commit and --branch are mutually exclusive")
-    if steps and (with_probes or not (commit or branch)):
-        raise click.UsageError("--steps needs --commit or --branch and cannot be combined with --with-probes")
-    run_to_end(_apply(run, folder, partial, edges, commit, branch, steps, with_probes, as_json))
+    if hooks and (steps or not commit):
+        raise click.UsageError("--hooks needs --commit and cannot be combined with --steps")
+    if steps and not (commit or branch):
+        raise click.UsageError("--steps needs --commit or --branch")
+    if steps and commit and with_probes:
+        raise click.UsageError("--steps --commit cannot be combined with --with-probes: use --branch")
+    run_to_end(_apply(run, folder, partial, edges, commit, hooks, branch, steps, with_probes, as_json))
 
 
 async def confirm_edges(session: Session, run: str) -> bool:
@@ -76,6 +82,7 @@ async def _apply(
     partial: bool,
     edges: bool,
     commit: bool,
+    hooks: bool,
     branch: str | None,
     steps: bool,
     with_probes: bool,
@@ -94,11 +101,11 @@ async def _apply(
         status, holder = await find_standing(opened, found)
         if found.status != "completed" and holder is None and not partial:
             raise UsageError(
-                f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not verified: review it with "
+                f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not proven: review it with "
                 f"`bough diff {found.name}`, or apply it anyway with `bough apply {found.name} --partial`."
             )
         if branch:
-            made = await opened.branch(found.name, branch, steps=steps)
+            made = await opened.branch(found.name, branch, steps=steps, with_probes=with_probes)
             if as_json:
                 print_json({"run": found.name, "branch": branch, "commit": made})
             else:
@@ -107,7 +114,7 @@ async def _apply(
                 )
             return
         edges = edges or (not as_json and await confirm_edges(opened, found.name))
-        changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes)
+        changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes, hooks=hooks)
         applied = (await opened.run(found.name)).application
         made = applied.commit if applied is not None else ""
     if as_json:
@@ -118,7 +125,7 @@ async def _apply(
     if not changes:
         page.paragraph(text=f"{found.name} changed nothing: nothing to apply.")
         return
-    unverified = "" if found.status == "completed" else " (not verified)"
+    unverified = "" if found.status == "completed" else " (not proven)"
     committed = f", committed as {made[:10]}" if made else ""
     page.paragraph(text=f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}.")
     print_changes(page, changes)

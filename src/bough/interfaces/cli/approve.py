@@ -52,7 +52,7 @@ def command(
 ) -> int:
     """Approve or deny what a run asks about: tests, a plan, a command.
 
-    A run waits for you (exit status 5) when the original tests do not pass on the new code and nothing in the goal
+    A run waits for you (exit status 8) when the original tests do not pass on the new code and nothing in the goal
     demands that they change. `bough status` shows each test: what it expected before and what it expects now. The run
     resumes with your answer.
 

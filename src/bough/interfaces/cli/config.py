@@ -32,7 +32,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
 
         print_json(msgspec.to_builtins(found))
         return
-    from bough.interfaces.terminal.formatting import count_cells, pad
+    from bough.interfaces.terminal.formatting import count_cells, one_line, pad
     from bough.interfaces.terminal.output import make_output
 
     page = make_output()
@@ -52,7 +52,8 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
         )
     for name, value in found.ignored.items():
         page.paragraph(
-            text=f"The project asks for {name} = {value}, which is ignored: `bough run --trust-config` allows it."
+            text=f"The project asks for {one_line(name)} = {one_line(value)}, which is ignored: "
+            "`bough run --trust-config` allows it."
         )
 
 

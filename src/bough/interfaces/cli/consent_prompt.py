@@ -17,7 +17,7 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 
     click.echo(f"The settings in {folder} ask for more than the defaults:")
     for name, value in wishes.items():
-        click.echo(f"  {name} = {one_line(value)}  (default: {find_default(name)})")
+        click.echo(f"  {one_line(name)} = {one_line(value)}  (default: {find_default(name)})")
     while True:
         click.echo("Allow that here, from now on? [y]es, [N]o: ", nl=False)
         try:
@@ -33,5 +33,5 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 def warn_ignored(ignored: Mapping[str, str]) -> None:
     from bough.interfaces.terminal.formatting import one_line
 
-    listed = ", ".join(f"{name} = {one_line(value)}" for name, value in ignored.items())
+    listed = ", ".join(f"{one_line(name)} = {one_line(value)}" for name, value in ignored.items())
     click.echo(f"bough: Settings of this repository are ignored ({listed}): allow them with {TRUST}.", err=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 
 from bough.core.errors import UsageError
 from bough.installed import lacking
+from bough.trust.programs import start_own
 
 
 class Dashboard:
@@ -26,11 +26,8 @@ class Dashboard:
         self.url = ""
 
     def start(self, root: Path) -> None:
-        command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), "--json", "--until", str(os.getpid())]
-        # In its own session: Ctrl-C at the terminal is for the run.
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
+        words = ("serve", "--dir", str(root), "--json", "--until", str(os.getpid()))
+        self._process = start_own(root, *words, out=subprocess.PIPE)
         assert self._process.stdout is not None and self._process.stderr is not None
         said = self._process.stdout.readline()
         if not said:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 )
 @dir_option
 @click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
+@click.option("--forget", is_flag=True, help="With --model: forget what was learned about it, and do nothing else.")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option(
     "--protocol",
@@ -31,18 +32,25 @@ if TYPE_CHECKING:
     help="With --model: the protocol to use (default: auto-detected).",
 )
 @json_option("As a JSON object.")
-def command(folder: Path, model: str | None, base_url: str | None, protocol: Any, as_json: bool) -> int:
+def command(folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool) -> int:
     """Check what works here and what is missing.
 
     Checks Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), API keys (never shown) and
     whether the model can be reached; then runs the project's check, as `bough check` does. No model is called unless
-    you name one with --model: bough then tries it on three tiny tasks in a temporary folder, reports which protocol it
-    uses and why, and remembers the result for later runs. Exit status: 0 if a run could start, else 1.
+    you name one with --model: bough then tries it on three tiny tasks in a temporary folder, says in four lines whether
+    it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
+    remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
     from bough.app import Choices
-    from bough.app.diagnosis import diagnose, diagnose_model
+    from bough.app.diagnosis import diagnose, diagnose_model, forget_model
 
+    if forget and model is None:
+        raise click.UsageError("--forget needs --model.")
     choices = Choices(model=model, base_url=base_url, protocol=protocol)
+    if forget:
+        known = run_to_end(forget_model(folder, choices))
+        sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
+        return 0
     findings = [_check_python(), _check_git(), _check_ripgrep(), *run_to_end(diagnose(folder, choices))]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += run_to_end(diagnose_model(folder, choices))
@@ -89,14 +97,15 @@ def _check_python() -> Diagnosis:
 
 def _check_git() -> Diagnosis:
     from bough.app.diagnosis import Diagnosis
+    from bough.trust.programs import run_program
 
     try:
-        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
+        said = run_program(["git", "--version"], project=None, timeout=10)
     except FileNotFoundError:
         return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
     except (OSError, subprocess.SubprocessError) as error:
         return Diagnosis("git", False, f"git does not run: {error}")
-    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).strip())
+    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
 
 
 def _check_ripgrep() -> Diagnosis:

@@ -43,7 +43,7 @@ GROUPS = {
         "apply": "Apply a run's changes to your files.",
         "undo": "Remove an applied run's changes from your files.",
         "pr": "Put a run's work on a branch, with a description for a pull request.",
-        "verify": "Check a run's work again.",
+        "verify": "Check a run's work again, or accept it.",
         "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
     },
     "Talk to it": {
@@ -57,6 +57,7 @@ GROUPS = {
     "Keep house": {
         "rm": "Remove runs, with their work.",
         "prune": "Remove old runs.",
+        "trust": "Show what this repository's settings ask for, and allow it or not.",
         "config": "Show which settings are in force, and where they come from.",
         "completion": "Print shell completion for bash, zsh or fish.",
         "optimise": "Learn better planning prompts from the runs of this project.",

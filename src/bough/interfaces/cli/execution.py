@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
+from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
 from bough.core.planning.size_estimate import Advice
 from bough.interfaces.cli.options import enable_gc, print_json_line
@@ -42,6 +43,14 @@ class Display(Protocol):
     def progress(self, task: str, text: str) -> None: ...
 
     def notice(self, text: str) -> None: ...
+
+    def doing(self, task: str, what: str) -> None:
+        """What goes on for a task where no event says it; empty: no longer."""
+        ...
+
+    def waiting(self, text: str) -> None:
+        """What the whole run waits for; empty: for nothing any longer."""
+        ...
 
     def shown(self) -> AbstractContextManager[None]: ...
 
@@ -77,6 +86,13 @@ class JsonDisplay:
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
+
+    def doing(self, task: str, what: str) -> None:
+        """Not an event."""
+
+    def waiting(self, text: str) -> None:
+        if text:
+            self.notice(text)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -141,6 +157,10 @@ async def carry_out(
             return await work(replace(watch, approve=partial(_wait_for_answer, stop)) if elsewhere else watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    except BoughError as error:
+        if name and not isinstance(error, ClaimLost) and "bough resume" not in str(error):
+            error.args = (f"{str(error).rstrip('.')}. Nothing is lost: `bough resume {name[0]}` continues the run.",)
+        raise
     finally:
         unwatch()
 
@@ -182,7 +202,7 @@ def _make_watch(
     stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
 ) -> RunObserver:
     if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded)
+        return RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
     from bough.interfaces.cli.questions import Person
 
     person = Person(asked or Step("", ""), display, stop)
@@ -193,7 +213,7 @@ def _make_watch(
         recorded(record)
 
     approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, approve, person.ask, person.permit)
+    return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
 
 
 async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: Advice) -> Approval | None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import click
 
+from bough.core.acceptance.evidence_table import Evidence
+from bough.core.errors import UsageError
 from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 
@@ -19,45 +21,59 @@ from bough.interfaces.cli.options import dir_option, format_example, json_option
 @dir_option
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
 @click.option("--steps", is_flag=True, help="One commit per step.")
+@click.option("--partial", is_flag=True, help="Even if the run is not completed; its work is not proven.")
 @json_option("As a JSON object: the run, the branch, its commit and the file with the description.")
-def command(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
+def command(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
     The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
     `glab` are printed: nothing is pushed.
     """
-    run_to_end(_pr(run, folder, branch, steps, as_json))
+    run_to_end(_pr(run, folder, branch, steps, partial, as_json))
 
 
-async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
+async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
+    from bough.core.textual.cleaning import clean_markdown, escape_text, fence
+    from bough.interfaces.terminal.event_lines import STATUS_WORDS
+    from bough.interfaces.terminal.evidence import render_totals
     from bough.interfaces.terminal.formatting import first_sentence
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.verdict_text import describe_evidence
+    from bough.trust.files import Place
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
+        found = await opened.view(name)
+        if found.status != "completed" and not partial:
+            raise UsageError(
+                f"{name} is not completed ({STATUS_WORDS.get(found.status, found.status)}), so its work is not proven: "
+                f"review it with `bough diff {name}`, accept it with `bough verify {name} --accept`, or pass --partial."
+            )
         name_of_branch = branch or f"bough/{name}"
         made = await opened.branch(name, name_of_branch, steps=steps)
         state, task = await opened.run(name), await opened.task(name)
         stat = await opened.diff(name, stat=True)
-        goal = state.plan.goal.instructions.strip()
+        goal = escape_text(state.plan.goal.instructions.strip())
         verdict = task.acceptance.verdict
         said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
-        reason = [f"- {verdict.reason}"] if verdict is not None else []
-        parts = [goal, "## Evidence", "\n".join([f"- {said}", *reason])]
-        rows = (await opened.evidence(name)).rows
-        if rows:
+        reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
+        parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
+        table = await opened.evidence(name)
+        if table.accepted:
+            parts.append(f"**Not proven**: accepted by {table.accepted}.")
+        if table.rows:
             asked = [
-                "| requirement | |",
-                "| --- | --- |",
-                *(f"| {_escape_cell(row.requirement.text)} | {row.standing} |" for row in rows),
+                f"{render_totals(table)}.\n",
+                "| | requirement | | cases |",
+                "| --- | --- | --- | --- |",
+                *(_render_row(row) for row in table.rows),
             ]
             parts.append("\n".join(asked))
-        parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
+        parts += ["## Changes", fence(stat.strip()), f"Made by bough (run `{name}`)."]
         path = opened.home / f"pr-{name}.md"
-        path.write_text("\n\n".join(parts) + "\n", "utf-8")
+        Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
     if as_json:
         print_json({"run": name, "branch": name_of_branch, "commit": made, "description": str(path)})
         return
@@ -68,6 +84,11 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
     page.line((f"  git push -u origin {name_of_branch}", "bold"))
     page.line((f"  gh pr create --head {name_of_branch} --title {title} --body-file {path}", "bold"))
     page.line((f'  glab mr create -s {name_of_branch} --title {title} --description "$(cat {path})"', "bold"))
+
+
+def _render_row(row: Evidence) -> str:
+    one = row.requirement
+    return f"| {one.number} | {_escape_cell(one.whole)} | {row.standing} | {row.cases} |"
 
 
 def _escape_cell(text: str) -> str:

@@ -114,11 +114,15 @@ def _format_size(size: int) -> str:
 
 async def _list_candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
     """Runs that are not live, with the time of their end, oldest first."""
+    from bough.core.errors import NewerRun
     from bough.core.ids import RUN
 
     found = []
     for name in await opened.store.runs():
-        over = (await opened.run(name)).end is not None
+        try:
+            over = (await opened.run(name)).end is not None
+        except NewerRun:  # whether it is over is for that bough to say
+            continue
         if (over or unfinished) and await opened.store.holder(name, RUN) is None:
             found.append((name, (await opened.store.read(name, RUN))[-1].at))
     return sorted(found, key=lambda each: each[1])

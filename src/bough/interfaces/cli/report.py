@@ -12,31 +12,36 @@ from bough.interfaces.cli.options import dir_option, format_example, json_option
 @click.command(
     "report",
     short_help="Show the evidence for each requirement of the goal.",
-    epilog=format_example("bough report", "bough report amber-heron --json"),
+    epilog=format_example("bough report", "bough report --full", "bough report amber-heron --json"),
 )
 @run_argument
 @dir_option
+@click.option("--full", is_flag=True, help="The whole text of each requirement, with all evidence.")
 @json_option("As a JSON object.")
-def command(run: str | None, folder: Path, as_json: bool) -> int:
+def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
-    One block per requirement of RUN (default: the latest): the tasks that cover it with their verdicts, commits and
-    tests, and the probes written by examiners who did not see the work being done.
+    One line per requirement of RUN (default: the latest). With --full also the tasks that cover it with their verdicts,
+    commits and tests, the probes written by examiners who did not see the work being done, and what in the goal is not
+    a demand.
 
     \b
-    proven                     a probe, or your own check that failed before, passes
+    proven                     your check, a test you had or a probe fails without the work and passes with it
     refuted                    a probe that the goal asks for fails
-    tested only by its author  its own tests pass; nothing independent confirms it
-    not shown                  no evidence
+    tested only by its author  only tests of its author fail without the work
+    not shown                  nothing shows that the work made the difference
+    nothing to run             documents, comments, or the form of the code; the check still passes
+    superseded                 a later message of yours asks for something else
 
     Exit status: 0 when nothing is refuted, else 3.
     """
-    return run_to_end(_report(run, folder, as_json))
+    return run_to_end(_report(run, folder, full, as_json))
 
 
-async def _report(run: str | None, folder: Path, as_json: bool) -> int:
+async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     from bough.app import open_journal
-    from bough.interfaces.terminal.evidence import print_evidence, render_closing
+    from bough.interfaces.cli.targets import find_standing
+    from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
 
@@ -44,22 +49,28 @@ async def _report(run: str | None, folder: Path, as_json: bool) -> int:
         name = await opened.find(run)
         table = await opened.evidence(name)
         found = await opened.view(name)
+        standing, _ = await find_standing(opened, found)
     status = 3 if table.refuted else 0
     if as_json:
         import msgspec
 
         rows = [msgspec.to_builtins(row) for row in table.rows]
-        print_json({"run": name, "status": found.status, "requirements": rows, "notes": list(table.notes)})
+        more = {"notes": list(table.notes), "background": list(table.background), "accepted_by": table.accepted}
+        print_json({"run": name, "status": standing, "requirements": rows, **more})
         return status
     page = make_output()
-    for line in render_heading(found, found.status, None):
+    for line in render_heading(found, standing, None):
         page.line(*line)
     page.line("")
     if not table.rows:
         page.paragraph(text=f"{name} has no requirements: an older version of bough wrote it, or it has not started.")
         return status
-    print_evidence(page, table, whole=True)
-    closing = render_closing(table)
+    page.line(render_totals(table))
+    print_evidence(page, table, whole=full)
+    goal = next(iter(found.tasks.values()), None)
+    if goal is not None and goal.verdict is not None and goal.verdict.unseen:
+        page.paragraph(text=goal.verdict.unseen)
+    closing = render_closing(table, page.width)
     if closing:
         page.line("")
     for spans in closing:

@@ -156,9 +156,9 @@ def command(
     When the original tests do not pass on the new code, and nothing in the goal demands that they change, the run waits
     for you: `bough approve` accepts the change or sends it back.
 
-    Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified (or nothing changed),
-    or waiting for `bough approve` or `bough answer`, 6 stopped or paused, 7 model unavailable or quota exhausted; 2
-    wrong usage, 1 internal error.
+    Exit status: 0 completed and proven, 3 gave up, 4 budget spent, 5 finished but not proven (or nothing changed), 6
+    stopped or paused, 7 model unavailable or quota exhausted, 8 waiting for `bough approve` or `bough answer`; 2 wrong
+    usage, 1 internal error.
     """
     from bough.app import Choices
 

@@ -30,7 +30,7 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
 
 async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.app import open_journal
-    from bough.core.errors import NotFound
+    from bough.core.errors import NewerRun, NotFound
     from bough.interfaces.cli.json_output import run_to_dict
     from bough.interfaces.cli.targets import find_standing
     from bough.interfaces.terminal.formatting import pluralize
@@ -38,24 +38,30 @@ async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.interfaces.terminal.runs_table import render_runs
 
     names: list[str] = []
+    newer: list[str] = []
     found = []
     try:
         async with open_journal(folder) as opened:
             names = await opened.store.runs()
             for name in names if everything else names[-NEWEST:]:
-                run = await opened.view(name)
-                found.append((run, *await find_standing(opened, run)))
+                try:
+                    run = await opened.view(name)
+                    found.append((run, *await find_standing(opened, run)))
+                except NewerRun as error:
+                    newer.append(str(error))
     except NotFound:
         found = []  # bough has not been used here: no runs, and not an error
+    for said in newer:
+        click.echo(f"bough: {said}", err=True)
     if as_json:
         print_json([run_to_dict(*entry) for entry in found])
         return
     page = make_output()
-    if not found:
+    if not found and not newer:
         page.paragraph(text="There are no runs here yet: start one with `bough run GOAL`.")
         return
     for line in render_runs([(run, status) for run, status, _ in found], page.width):
         page.line(*line)
-    if len(names) > len(found):
-        hidden = pluralize(len(names) - len(found), "older run")
+    if len(names) > len(found) + len(newer):
+        hidden = pluralize(len(names) - len(found) - len(newer), "older run")
         page.line((f"{hidden} not shown: `bough runs --all` lists all.", "dim"))

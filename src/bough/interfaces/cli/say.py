@@ -18,31 +18,42 @@ from bough.interfaces.cli.options import dir_option, format_example, json_option
     ),
 )
 @click.argument("run")
-@click.argument("text")
+@click.argument("text", default="")
 @dir_option
 @click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
+@click.option("--restore", metavar="N", type=int, help="Let requirement N count again that a message has replaced.")
 @json_option("As a JSON object: the run and the process that runs it.")
-def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
+def command(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
     """Send a message to a run's agents.
 
     Every agent working on RUN (a name, its beginning, or `latest`) sees TEXT before its next round; agents that start
     later on the same tasks see it from the start. An agent that calls itself done before it has seen the message keeps
     working. RUN does not have to be running: the message is delivered when it resumes. If RUN is waiting for an answer,
     TEXT is the answer.
+
+    What TEXT demands becomes a requirement of the goal: one step owns it, examiners see it, and `bough report` lists
+    it, with the requirements that it replaces. --restore undoes such a replacement.
     """
-    run_to_end(_say(run, text, folder, task, as_json))
+    if bool(text.strip()) == (restore is not None):
+        raise click.UsageError("give either a TEXT or --restore N")
+    run_to_end(_say(run, text, folder, task, restore, as_json))
 
 
-async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
+async def _say(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
     from bough.adapters.stores.liveness import describe_worker
     from bough.app import open_session, run_messages
     from bough.interfaces.terminal.output import make_output
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
-        holder = await run_messages.say_to_run(opened, name, text, task)
+        if restore is not None:
+            holder = await run_messages.restore_requirement(opened, name, restore)
+        else:
+            holder = await run_messages.say_to_run(opened, name, text, task)
     if as_json:
         print_json({"run": name, "task": task or None, "holder": describe_worker(holder) if holder else None})
+    elif restore is not None:
+        make_output().paragraph(text=f"Requirement {restore} of {name} counts again.")
     elif holder:
         whom = f"the agents at {task} of {name}" if task else f"the agents of {name}"
         make_output().paragraph(text=f"Sent: {whom} will see it before their next round.")

@@ -18,7 +18,6 @@ from bough.interfaces.cli.options import dir_option, enable_gc, format_example, 
 @click.option("--all", "everything", is_flag=True, help="The runs of every project you have used bough in.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last port used here, or any.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--new-token", is_flag=True, help="Create a new token: open pages lose access.")
 @click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
 @json_option("The address as a JSON object on one line.")
 @click.option("--until", metavar="PID", type=int, hidden=True, help="End when that process has ended.")
@@ -27,7 +26,6 @@ def command(
     everything: bool,
     port: int | None,
     host: str,
-    new_token: bool,
     browse: bool,
     as_json: bool,
     until: int | None,
@@ -38,8 +36,8 @@ def command(
     private; requests without the token are rejected. Only programs on this machine can reach it unless you pass --host;
     the traffic is then unencrypted, so use a network you trust or a tunnel.
 
-    The address survives a restart, so open pages keep working. Ctrl-C stops it; the runs continue. Needs the extra
-    `web`: without it, this command says how to install it.
+    Every start makes a new token: pages of an earlier one lose access. Ctrl-C stops it; the runs continue. Needs the
+    extra `web`: without it, this command says how to install it.
     """
     from bough.installed import lacking
 
@@ -50,6 +48,5 @@ def command(
             raise
         raise lacking("The dashboard", "web") from None
     enable_gc()
-    passing = until is not None
-    address = find_address(folder, everything=everything, host=host, port=port, new_token=new_token, passing=passing)
+    address = find_address(folder, everything=everything, host=host, port=port, passing=until is not None)
     return serve(address, browse=browse, as_json=as_json, until=until)

@@ -40,19 +40,23 @@ async def _show(run: str | None, folder: Path, depth: int | None, flat: bool, as
     async with open_journal(folder) as opened:
         found = await opened.view(await opened.find(run))
         status, holder = await find_standing(opened, found)
+        waiting = await opened.waiting(found.name) if holder else ""
     if as_json:
         from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 
         tasks = [task_to_dict(row) for row in list_rows(found, depth=depth, flat=flat)]
-        print_json({**run_to_dict(found, status, holder), "tasks": tasks})
+        print_json({**run_to_dict(found, status, holder), "waiting": waiting or None, "tasks": tasks})
         return
 
+    from bough.interfaces.terminal.formatting import one_line
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading, render_table
 
     page = make_output()
     for line in render_heading(found, status, time.time() if holder else None):
         page.line(*line)
+    if waiting:
+        page.paragraph(text=one_line(waiting), style="yellow")
     page.line("")
     for line in render_table(found, page.width, list_rows(found, depth=depth, flat=flat)):
         page.line(*line)

@@ -12,44 +12,72 @@ from bough.interfaces.cli.options import dir_option, format_example, json_option
 if TYPE_CHECKING:
     from bough.core.acceptance.verdict import Verdict
 
-NOT_VERIFIED = 5
+NOT_PROVEN = 5
 
 
 @click.command(
     "verify",
-    short_help="Check a run's work again.",
+    short_help="Check a run's work again, or accept it.",
     epilog=format_example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
 )
 @run_argument
 @dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves it, instead of the run's own.")
 @click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no others may.")
+@click.option("--accept", is_flag=True, help="Take work that is finished and not proven as it is, in your name.")
+@click.option("--reason", metavar="TEXT", default="", help="With --accept: why; it is recorded.")
 @json_option("The verdict as a JSON object.")
-def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_json: bool) -> int:
-    """Check a run's work again.
+def command(
+    run: str | None, folder: Path, check: str, accept_failing: bool, accept: bool, reason: str, as_json: bool
+) -> int:
+    """Check a run's work again, or accept it.
 
     The check (the run's own, or the one you give) runs on the run's result in a fresh checkout, as strictly as before.
-    The new verdict becomes the result of a finished run; no model is called, and nothing is changed.
+    The new verdict becomes the result of a finished run; no model is called, and nothing is changed. Work that was not
+    proven is completed if the check also fails without the work.
+
+    With --accept nothing runs: the work counts as completed because you say so, and the journal, the report and
+    `bough pr` say that it was you.
 
     Exit status: 0 if it passes, else 5.
     """
-    verdict = run_to_end(_verify(run, folder, check, accept_failing))
+    if accept and (check or accept_failing):
+        raise click.UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing")
+    if reason and not accept:
+        raise click.UsageError("--reason needs --accept")
+    if accept:
+        name, said = run_to_end(_accept(run, folder, reason))
+        if as_json:
+            print_json({"run": name, "accepted": said})
+        else:
+            click.echo(f"{name} is {said}.")
+        return 0
+    verdict, end = run_to_end(_verify(run, folder, check, accept_failing))
     if as_json:
         import msgspec
 
         print_json(msgspec.to_builtins(verdict))
     else:
         _print(verdict)
-    return 0 if verdict.ruling == "passed" else NOT_VERIFIED
+    return 0 if end == "completed" or (end is None and verdict.ruling == "passed") else NOT_PROVEN
 
 
-async def _verify(run: str | None, folder: Path, check: str, accept_failing: bool) -> Verdict:
+async def _accept(run: str | None, folder: Path, reason: str) -> tuple[str, str]:
+    from bough.app import open_session
+
+    async with open_session(folder) as opened:
+        name = await opened.find(run)
+        return name, await opened.accept(name, reason.strip())
+
+
+async def _verify(run: str | None, folder: Path, check: str, accept_failing: bool) -> tuple[Verdict, str | None]:
     from bough.app import Choices, RunObserver, open_session
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
         judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), RunObserver())
-    return judged.verdict
+        ended = (await opened.run(name)).end
+    return judged.verdict, ended.end if ended is not None else None
 
 
 def _print(verdict: Verdict) -> None:

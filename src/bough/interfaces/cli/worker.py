@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -128,7 +127,14 @@ async def _worker(
             # A new process, because threads of this one may still wait for a server that was down.
             say("the worker or the server was unresponsive for too long: restarting")
             sys.stdout.flush()
-            os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
+            restart(folder)
+
+
+def restart(folder: Path) -> None:
+    """The same command as a new process. The last `--dir` counts: the new one starts in another folder."""
+    from bough.trust.programs import become_own
+
+    become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])
 
 
 def _print(text: str) -> None:

@@ -28,12 +28,13 @@ async def _workers(folder: Path, as_json: bool) -> None:
     import msgspec
 
     from bough.app import open_journal
-    from bough.app.worker_service import list_workers
+    from bough.app.worker_service import list_waiting, list_workers
     from bough.interfaces.terminal.formatting import count_cells, format_duration, one_line, pad
     from bough.interfaces.terminal.output import make_output
 
     async with open_journal(folder) as opened:
         found = await list_workers(opened.store)
+        waiting = await list_waiting(opened.store)
     if as_json:
         print_json([msgspec.to_builtins(each) for each in found])
         return
@@ -45,7 +46,10 @@ async def _workers(folder: Path, as_json: bool) -> None:
     rows = [
         (
             one_line(each.name),
-            f"{len({task for _, task in each.tasks})}/{each.slots}" + (" draining" if each.draining else ""),
+            f"{len({task for _, task in each.tasks})}/{each.slots}"
+            + (" draining" if each.draining else "")
+            + (" set aside" if each.trouble else "")
+            + ("" if each.silent < each.lease else " silent"),
             " ".join(each.tags) or "–",
             one_line(each.version),
             format_duration(each.up),
@@ -58,3 +62,10 @@ async def _workers(folder: Path, as_json: bool) -> None:
     for number, row in enumerate((heading, *rows)):
         text = "  ".join(pad(cell, width, False) for cell, width in zip(row, widths, strict=True))
         page.line((text.rstrip(), "dim" if number == 0 else ""))
+    for each in found:
+        if each.trouble:
+            page.paragraph(
+                text=f"{each.name} is set aside until it or a run is started again: {one_line(each.trouble)}"
+            )
+    for run, text in waiting:
+        page.paragraph(text=f"{run}: {one_line(text)}", style="yellow")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
 from bough.core.settings.agent_settings import MODEL, title_of
@@ -25,6 +23,9 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
             work = ", with its changes" if event.origin else ""
             lines.append(_make_fact("follows", f"{event.continues}{work}"))
         lines.append(_make_fact("examined", _describe_examination(event)))
+        if event.settings:
+            named = ", ".join(f"{name} = {value}" for name, value in event.settings.items())
+            lines.append(_make_fact("settings", f"of this repository: {named}"))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
             lines.append(_make_fact("plan", f"{pluralize(count_most_leaves(goal), 'task')}{at_once}"))
@@ -42,7 +43,7 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
     models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
     lines += [
         _make_fact("model", models),
-        _make_fact("budget", format_limits(event.limits)),
+        _make_fact("budget", format_limits(event.limits, grows=getattr(event, "grows", False))),
         _make_fact("sandbox", sandbox),
     ]
     return lines
@@ -56,14 +57,8 @@ def _describe_agents(agents: dict[str, str]) -> str:
 
 
 def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
-    """The command, with the reason: `.venv/bin/python -m pytest, because of …`."""
-    within = f" and {event.environment}" if event.environment else ""
-    return f"{event.command}, because {_join_reason(event.why)}{within}"
-
-
-def _join_reason(why: str) -> str:
-    """A reason is a clause (`tox is configured in tox.ini`) or names a thing (`scripts.test in package.json`)."""
-    return why if re.search(r"\b(is|are|was|were|said|says|said)\b", why) else f"of {why}"
+    """The command, with the reason: `.venv/bin/python -m pytest (pytest is configured in tox.ini)`."""
+    return f"{event.command} ({'; '.join(filter(None, (event.why, event.environment)))})"
 
 
 def _render_base(event: e.BaseChecked) -> list[Line]:

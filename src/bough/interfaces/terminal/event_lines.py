@@ -34,8 +34,8 @@ from bough.views.task_view import describe_call
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
-    "other_protocol": "switches to the text protocol",
-    "attempts": "starts fresh attempts",
+    "other_protocol": "switches to the other protocol",
+    "attempts": "makes another attempt",
     "nudge": "nudges the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",
@@ -73,7 +73,8 @@ STATUS_WORDS = {
     "running": "running",
     "interrupted": "interrupted",
     "completed": "completed",
-    "not_verified": "finished, not verified",
+    "not_proven": "finished, not proven",
+    "not_verified": "finished, not proven",  # In old journals.
     "failed": "failed",
     "budget": "budget spent",
     "stopped": "stopped",
@@ -127,6 +128,8 @@ class Teller:
             case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
                 return told
             case e.RequirementsRead(requirements=found) if len(found) > 1:
+                return told
+            case e.CheckStarted() | e.ProbesStarted() | e.MergeStarted() | e.MessageRead() | e.EvidenceJudged():
                 return told
             case e.Examined() | e.ExaminationSkipped() | e.ProbesFinished() | e.ProbeContested() | e.ProbeRuled():
                 return told
@@ -279,21 +282,29 @@ def _tell_escalated(event: e.Escalated, follow: _Follow) -> Told:
     trouble, decision = event.trouble, event.decision
     because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
     why = because if trouble.pattern in PATTERNS else f"{_strip_period(trouble.says)}; {because}"
-    return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
+    return f"bough {RUNGS[decision.rung]}: {why}", "yellow"
 
 
 def _strip_period(text: str) -> str:
     return text.rstrip(". ")
 
 
+ASKED = {"gate": "the model that sizes the goal"}
+"""Helpers whose own name says little."""
+
+
+def _name_helper(helper: str) -> str:
+    return ASKED.get(helper, f"the {helper.replace('_', ' ')}")
+
+
 def _tell_helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
     spent = f"{format_count(event.usage.input + event.usage.output)} tokens, {format_duration(event.seconds)}"
-    return f"the {event.helper.replace('_', ' ')} answered ({spent}): {first_line(event.text)}", "dim"
+    return f"{_name_helper(event.helper)} answered ({spent}): {first_line(event.text)}", "dim"
 
 
 def _tell_helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
     after = f"; retrying in {format_duration(event.wait)}" if event.wait else ""
-    return f"the {event.helper.replace('_', ' ')} did not answer: {event.message.rstrip('.')}{after}", "yellow"
+    return f"{_name_helper(event.helper)} did not answer: {event.message.rstrip('.')}{after}", "yellow"
 
 
 def _tell_context_pruned(event: e.ContextPruned, follow: _Follow) -> Told:
@@ -342,7 +353,50 @@ def _tell_examined(event: e.Examined, follow: _Follow) -> Told:
         if event.left_out
         else ""
     )
-    return f"the {event.by} wrote {pluralize(len(event.probes), 'probe')}{aside}", ""
+    groups = len({probe.group for probe in event.probes})
+    cases = f" with {pluralize(len(event.probes), 'case')}" if len(event.probes) > groups else ""
+    return f"the {event.by} wrote {pluralize(groups, 'probe')}{cases}{aside}", ""
+
+
+def _tell_difference_seen(event: e.DifferenceSeen, follow: _Follow) -> Told:
+    seen = event.seen
+    if seen.tests is not None:
+        red = (
+            f"{pluralize(len(seen.tests), 'new test')} fail without the work" if seen.tests else "none fail without it"
+        )
+        return f"the agent's new tests, run without the work: {red}", ""
+    if not seen.code:
+        return "the change has no code: only documents, comments, tests or layout", ""
+    return "your check fails without the work" if seen.check else "the change has code", "dim"
+
+
+def _tell_evidence_judged(event: e.EvidenceJudged, follow: _Follow) -> Told:
+    if not event.missing:
+        return f"shown for {pluralize(len(event.shown), 'requirement')}: the work made the difference", "green"
+    numbers = ", ".join(map(str, event.missing))
+    return f"nothing shows that the work made the difference for {numbers}", "yellow"
+
+
+def _tell_message_read(event: e.MessageRead, follow: _Follow) -> Told:
+    if not event.requirements:
+        return "the message demands nothing: it is passed on", "dim"
+    added = "; ".join(first_line(str(one)) for one in event.requirements)
+    instead = ", ".join(map(str, sorted(event.replaces)))
+    replaced = f", replacing {instead}" if instead else ""
+    owner = f" (for {event.owner})" if event.owner else ""
+    return f"your message adds {pluralize(len(event.requirements), 'requirement')}{replaced}{owner}: {added}", "yellow"
+
+
+def _tell_requirement_restored(event: e.RequirementRestored, follow: _Follow) -> Told:
+    return f"requirement {event.number} counts again{_name_person(event.by)}", "yellow"
+
+
+def _tell_accepted(event: e.Accepted, follow: _Follow) -> Told:
+    return f"accepted without proof{_name_person(event.by)}{f': {event.why}' if event.why else ''}", "yellow"
+
+
+def _tell_merge_started(event: e.MergeStarted, follow: _Follow) -> Told:
+    return f"merging its step {event.child}", "dim"
 
 
 def _tell_examination_skipped(event: e.ExaminationSkipped, follow: _Follow) -> Told:
@@ -350,15 +404,18 @@ def _tell_examination_skipped(event: e.ExaminationSkipped, follow: _Follow) -> T
 
 
 def _tell_probes_started(event: e.ProbesStarted, follow: _Follow) -> Told:
-    return f"{pluralize(len(event.names), 'probe')} started", "dim"
+    return f"running {pluralize(len(event.names), 'case')} of probes", "dim"
 
 
 def _tell_probes_finished(event: e.ProbesFinished, follow: _Follow) -> Told:
     failed = [result.name for result in event.results if result.outcome == "failed"]
     passed = sum(result.outcome == "passed" for result in event.results)
+    took = f" ({format_duration(event.seconds)})"
     if failed:
-        return f"{pluralize(len(failed), 'probe')} of {len(event.results)} failed: {', '.join(failed)}", "red"
-    return f"{passed} of {pluralize(len(event.results), 'probe')} passed, none failed", "green"
+        return f"{pluralize(len(failed), 'case')} of {len(event.results)} failed{took}: {', '.join(failed)}", "red"
+    red = sum(result.outcome != "passed" for result in event.before)
+    before = f"; {red} of {len(event.before)} fail without the work" if event.before else ""
+    return f"{passed} of {pluralize(len(event.results), 'case')} passed, none failed{before}{took}", "green"
 
 
 def _tell_probe_contested(event: e.ProbeContested, follow: _Follow) -> Told:
@@ -480,7 +537,8 @@ def _tell_attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
     follow.asking = False
     model = "" if event.tier == "main" else f" with the {event.tier} model"
     model = f" ({title_of(event.agent)})" if event.agent else model
-    return f"attempt {follow.attempts}: {ROLES[event.role]} started{model}", ""
+    how = f", in text ({event.why})" if event.protocol == "text" and event.why else ""
+    return f"attempt {follow.attempts}: {ROLES[event.role]} started{model}{how}", ""
 
 
 def _tell_round_started(event: e.RoundStarted, follow: _Follow) -> Told:
@@ -681,6 +739,12 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.ExaminationSkipped: _tell_examination_skipped,
     e.ProbesStarted: _tell_probes_started,
     e.ProbesFinished: _tell_probes_finished,
+    e.DifferenceSeen: _tell_difference_seen,
+    e.EvidenceJudged: _tell_evidence_judged,
+    e.MessageRead: _tell_message_read,
+    e.RequirementRestored: _tell_requirement_restored,
+    e.Accepted: _tell_accepted,
+    e.MergeStarted: _tell_merge_started,
     e.ProbeContested: _tell_probe_contested,
     e.ProbeRuled: _tell_probe_ruled,
     e.PlanProposed: _tell_plan_proposed,

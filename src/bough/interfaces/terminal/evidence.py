@@ -2,48 +2,103 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from bough.core.acceptance.evidence_table import Evidence, Proof, Table
+from bough.core.acceptance.evidence_table import Evidence, Proof, Standing, Table
 from bough.interfaces.terminal.formatting import cut, one_line, pad, pluralize
 from bough.interfaces.terminal.output import Line, TerminalOutput
 
-STYLES = {"proven": "green", "refuted": "red", "tested only by its author": "yellow", "not shown": "yellow"}
-WIDE = max(map(len, STYLES))
+STYLES: dict[Standing, str] = {
+    "proven": "green",
+    "refuted": "red",
+    "tested only by its author": "yellow",
+    "not shown": "yellow",
+    "nothing to run": "dim",
+    "superseded": "dim",
+}
 NAMES = 3
 """How many tests are named."""
 
 
+def render_totals(table: Table) -> str:
+    """`12 requirements: 9 proven, 1 refuted, 2 not shown`."""
+    counts = Counter(row.standing for row in table.rows)
+    said = ", ".join(f"{counts[standing]} {standing}" for standing in STYLES if counts[standing])
+    return f"{pluralize(len(table.rows), 'requirement')}: {said}"
+
+
 def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
-    """One line per requirement; `whole`: with all evidence for and against it."""
+    """One line per requirement, and why a case of it was dropped; `whole`: in full, with all evidence."""
     lines: list[Line] = []
     numbers = len(str(len(table.rows)))
+    wide = max((len(row.standing) for row in table.rows), default=0)
     told: set[Proof] = set()
     for row in table.rows:
-        text = one_line(row.requirement.text)
         lead = f"  {row.requirement.number:>{numbers}}  "
-        room = max(width - len(lead) - WIDE - 2, 20)
-        lines.append(
-            [(lead, "dim"), (pad(row.standing, WIDE), STYLES[row.standing]), ("  ", ""), (cut(text, room), "")]
-        )
-        if whole:
-            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _list_evidence(row, told)]
-    if whole and table.notes:
-        lines.append([("", "")])
-        lines += [[("  note: ", "dim"), (one_line(note), "")] for note in table.notes]
+        room = max(width - len(lead) - wide - 2 - len(row.cases) - 3, 20)
+        text = one_line(row.requirement.whole)
+        cases: Line = [(f" ({row.cases})", "dim")] if row.cases else []
+        shown = text if whole else cut(text, room)
+        standing = (pad(row.standing, wide), STYLES[row.standing])
+        lines.append([(lead, "dim"), standing, ("  ", ""), (shown, ""), *cases])
+        said = _list_evidence(row, told) if whole else _list_remarks(row)
+        lines += [[(" " * len(lead), ""), (one_line(text), style)] for text, style in said]
+    lines += _render_rest(table) if whole else []
     return lines
+
+
+def _render_rest(table: Table) -> list[Line]:
+    rest = [("not a demand: ", one_line(text)) for text in table.background]
+    rest += [("note: ", one_line(note)) for note in table.notes]
+    lines: list[Line] = [[("", "")]] if rest else []
+    return lines + [[(f"  {what}", "dim"), (text, "")] for what, text in rest]
+
+
+def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
+    """What a person has to know besides the standing."""
+    if row.requirement.superseded:
+        yield (
+            f"replaced by {row.requirement.superseded}; `bough say --restore {row.requirement.number}` undoes it",
+            "dim",
+        )
+    for case in row.probes:
+        if case.outcome == "failed":
+            yield f"{case.name} fails: {case.says}", "red"
+        elif case.outcome == "dropped":
+            yield f"{case.name} was dropped: {case.why or 'the goal does not ask for it'}", "dim"
 
 
 def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
     """`told`: proofs already shown in full for an earlier requirement; these are only named."""
+    if row.requirement.source:
+        yield f"asked by {row.requirement.source}", "dim"
+    if row.shown is not None and (said := _describe_shown(row)):
+        yield said, "green" if row.standing == "proven" else "dim"
     for proof in row.proofs:
         yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
         told.add(proof)
-    for probe in row.probes:
-        style = "red" if probe.outcome == "failed" else "dim"
-        yield f"probe {probe.name} {probe.outcome}: {probe.says}", style
-    if not row.proofs and not row.probes:
+    for case in row.probes:
+        style = "red" if case.outcome == "failed" else "dim"
+        before = ", fails without the work" if case.before and case.before != "passed" else ""
+        why = f" ({case.why})" if case.why else ""
+        yield f"{case.name} {case.outcome}{before}: {case.says}{why}", style
+    if not row.proofs and not row.probes and not row.requirement.superseded:
         yield "not covered by any task", "yellow"
+
+
+def _describe_shown(row: Evidence) -> str:
+    assert row.shown is not None
+    named = _list_tests(row.shown.by)
+    return {
+        "check": "your check fails without the work and passes with it",
+        "tests": f"tests that were there fail without the work and pass with it: {named}",
+        "probe": f"red without the work, green with it: {named}",
+        "author": f"only its author's tests fail without the work and pass with it: {named}",
+        "document": "nothing to run: documents or comments changed",
+        "restructure": "nothing to run: names or places of the code changed, and the check still passes",
+        "unchanged": "the check still passes",
+    }[row.shown.how]
 
 
 def _describe_proof(proof: Proof) -> str:
@@ -66,17 +121,27 @@ def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -
         page.line(*line)
 
 
-def render_closing(table: Table) -> list[Line]:
-    """What is refuted and what is not shown, for the end of a page; empty when everything is shown."""
+def render_closing(table: Table, width: int = 100) -> list[Line]:
+    """What is refuted and what is not shown, and what reviewers noted, for the end of a page; empty when there is
+    nothing of that."""
     lines: list[Line] = []
-    for standing, words in (("refuted", "Refuted"), ("not shown", "Not shown"), (_AUTHOR, "Tested only by its author")):
-        numbers = [str(row.requirement.number) for row in table.rows if row.standing == standing]
-        if numbers and len(table.rows) > 1:
-            of = pluralize(len(numbers), "requirement")
-            lines.append([(f"{words}: {of} ({', '.join(numbers)}).", STYLES[standing])])
-        elif numbers and standing != _AUTHOR:
+    for standing, words in _CLOSING:
+        rows = [row for row in table.rows if row.standing == standing]
+        if rows and len(table.rows) > 1:
+            numbers = ", ".join(str(row.requirement.number) for row in rows)
+            lines.append([(f"{words}: {pluralize(len(rows), 'requirement')} ({numbers}).", STYLES[standing])])
+            if standing != _AUTHOR:
+                texts = (cut(one_line(str(row.requirement)), max(width - 2, 20)) for row in rows[:NAMES])
+                lines += [[("  ", ""), (text, "")] for text in texts]
+        elif rows and standing != _AUTHOR:
             lines.append([(f"{words}: what the goal asks for.", STYLES[standing])])
+    lines += [[("Note: ", "dim"), (one_line(note), "")] for note in table.notes]
     return lines
 
 
-_AUTHOR = "tested only by its author"
+_AUTHOR: Standing = "tested only by its author"
+_CLOSING: tuple[tuple[Standing, str], ...] = (
+    ("refuted", "Refuted"),
+    ("not shown", "Not shown"),
+    (_AUTHOR, "Tested only by its author"),
+)

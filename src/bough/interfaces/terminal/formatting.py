@@ -12,28 +12,9 @@ import unicodedata
 from functools import cache
 
 from bough.core.budget.ledger import Limits, Spend
+from bough.core.textual.cleaning import CONTROL, escape_text
 
-_ESCAPES = (
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movements
-    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # window titles, links, the clipboard
-    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"  # device strings
-    r"|\x1b[ -/]*[0-~]"
-)
-_HIDDEN = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
-)
-"""Control characters, marks that reorder or hide text, and lone surrogates, which no encoding can represent."""
-_CONTROL = f"[{_HIDDEN}]"
 _SPACE = r"\s+"
-
-
-def escape_text(text: str) -> str:
-    """Multi-line text, made harmless: escape sequences are removed, other control characters are spelled out."""
-    text = text.replace("\r\n", "\n")
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
-        return text
-    text = re.sub(_ESCAPES, "", text).replace("\r", "\n")
-    return re.sub(_CONTROL, lambda match: _spell_out(match[0]), text)
 
 
 def flatten(text: str) -> str:
@@ -74,11 +55,6 @@ def last_line(text: str) -> str:
     return next((one_line(line) for line in reversed(text.splitlines()) if line.strip()), "")
 
 
-def _spell_out(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
-
-
 def escape_json(encoded: bytes) -> str:
     """JSON that is also safe to print: characters that a terminal may interpret are escaped. The JSON stays equivalent,
     because such characters occur only in strings."""
@@ -86,7 +62,7 @@ def escape_json(encoded: bytes) -> str:
     return (
         text
         if text.isascii() and "\x7f" not in text
-        else re.sub(_CONTROL, lambda match: f"\\u{ord(match[0]):04x}", text)
+        else re.sub(CONTROL, lambda match: f"\\u{ord(match[0]):04x}", text)
     )
 
 
@@ -185,9 +161,9 @@ def format_usage(spend: Spend) -> str:
     return tokens if spend.unpriced and not spend.cost else f"{tokens} · {format_cost(spend)}"
 
 
-def format_limits(limits: Limits) -> str:
-    """What a run may spend: `40 rounds · 100,000 tokens · no limit on cost or time`"""
-    said = [pluralize(limits.rounds, "round")]
+def format_limits(limits: Limits, grows: bool = False) -> str:
+    """What a run may spend: `40 rounds, more if it is planned · 100,000 tokens · no limit on cost or time`"""
+    said = [pluralize(limits.rounds, "round") + (", more if it is planned" if grows else "")]
     free = []
     for limit, words, name in (
         (limits.tokens, f"{limits.tokens or 0:,} tokens", "tokens"),

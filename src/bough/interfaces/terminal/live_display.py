@@ -140,7 +140,9 @@ class LiveDisplay:
         self._teller = Teller()
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
-        self._notice = ""
+        self._doing: dict[str, tuple[str, _Stream]] = {}
+        """What goes on where no event says it, and what has arrived since."""
+        self._notice = self._waiting = ""
         self._asking = False
         self._echo: Callable[[bool], None] = lambda on: None
 
@@ -164,12 +166,23 @@ class LiveDisplay:
     def progress(self, task: str, text: str) -> None:
         thinking = task in self._run.tasks and self._run.tasks[task].doing == "thinking"
         self._streams.setdefault(task, _Stream(self._clock())).add(text, thinking)
+        if task in self._doing:
+            self._doing[task][1].add(text, False)
 
     def notice(self, text: str) -> None:
         """Something a person must know; it stays until the run ends."""
         self._notice = text
         if not self._asking:
             self._painter.draw(self._frame)
+
+    def doing(self, task: str, what: str) -> None:
+        if what:
+            self._doing[task] = (what, _Stream(self._clock()))
+        else:
+            self._doing.pop(task, None)
+
+    def waiting(self, text: str) -> None:
+        self._waiting = one_line(text)
 
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -204,7 +217,7 @@ class LiveDisplay:
 
     def _frame(self, width: int, height: int) -> list[Line]:
         now = self._clock()
-        bottom: list[Line] = [[(self._notice, "yellow")]] if self._notice else []
+        bottom: list[Line] = [[(said, "yellow")] for said in (self._waiting, self._notice) if said]
         room = height - 1 - len(bottom)
         tree = self._render_tree(width, room, now)
         news = [format_line(record, told) for record, told in self._recent] if height >= 12 else []
@@ -223,7 +236,8 @@ class LiveDisplay:
         """The most important rows that fit in `room`: active ones with their parents, then the newest."""
         drawn = list_rows(self._run)
         if not drawn:
-            return [[("○ preparing …", "dim")]]
+            what, stream = self._doing.get(GOAL, ("preparing", _Stream(now)))
+            return [[("○ ", "dim"), *stream.doing(what, now, width - 2)], *_render_tail("  ", stream)]
         blocks = [self._render_block(row, width, now) for row in drawn]
         shown = _choose_rows(drawn, blocks, room)
         lines: list[Line] = [line for number in sorted(shown) for line in blocks[number]]
@@ -246,12 +260,18 @@ class LiveDisplay:
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
         said = describe_trouble(task)
         stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
-        if waiting or not task.doing:
+        what, stream = self._doing.get(task.path, ("", _Stream(now)))
+        if task.doing and not waiting:  # an event says more
+            what, stream = task.doing, self._streams.get(task.path) or _Stream(now)
+        if not what:
             return [first, *stuck]
-        stream = self._streams.get(task.path) or _Stream(now)
-        activity = [(bar, "dim"), *stream.doing(task.doing, now, width - count_cells(bar))]
-        tail = stream.tail()
-        return [first, *stuck, activity, *([[(bar + "  ", "dim"), (tail, "dim")]] if tail else [])]
+        activity = [(bar, "dim"), *stream.doing(what, now, width - count_cells(bar))]
+        return [first, *stuck, activity, *_render_tail(bar + "  ", stream)]
+
+
+def _render_tail(bar: str, stream: _Stream) -> list[Line]:
+    tail = stream.tail()
+    return [[(bar, "dim"), (tail, "dim")]] if tail else []
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:

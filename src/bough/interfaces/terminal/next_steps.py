@@ -20,14 +20,16 @@ def list_next_steps(run: RunView, status: str, changed: bool) -> list[Advice]:
 def _list_steps(run: RunView, status: str) -> list[Advice]:
     name = run.name
     look = (f"bough diff {name}", "see the changes")
-    partial = (f"bough apply {name} --partial", "apply the work even though it is not verified")
+    partial = (f"bough apply {name} --partial", "apply the work even though it is not proven")
     match status:
         case "completed" if run.applied:
             return [look]
         case "completed":
             return [look, (f"bough apply {name}", "apply the changes to your files")]
-        case "not_verified":
-            return [look, (f"bough verify {name} --check CMD", "verify it with another check"), partial]
+        case "not_proven":
+            other = (f"bough verify {name} --check CMD", "prove it with a check that fails without the work")
+            accept = (f"bough verify {name} --accept", "take it as it is")
+            return [look, (f"bough report {name}", "see what is shown"), other, accept, partial]
         case "failed":
             again = (f"bough rewind {name}", "list the points it can be rewound to")
             return [(f"bough log {name}", "see what was tried"), look, again, partial]

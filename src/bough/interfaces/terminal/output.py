@@ -14,7 +14,8 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from bough.interfaces.terminal.formatting import count_cells, cut, escape_text, flatten, one_line
+from bough.core.textual.cleaning import escape_text
+from bough.interfaces.terminal.formatting import count_cells, cut, flatten, one_line
 
 Span = tuple[str, str]
 """A text and the name of its style; an empty name means no style."""

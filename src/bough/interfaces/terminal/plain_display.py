@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Iterator
 
 from bough.core.events import Record
 from bough.interfaces.terminal.event_lines import Teller, format_line
+from bough.interfaces.terminal.formatting import format_duration, last_line, one_line
 from bough.interfaces.terminal.output import Line, TerminalOutput
+
+SILENCE = 4.5
+"""Seconds without a line after which it says what still runs; each time twice as long …"""
+LONGEST_SILENCE = 60.0
+"""… up to this."""
 
 
 class PlainDisplay:
@@ -17,6 +25,11 @@ class PlainDisplay:
         self._paper = paper
         self._teller = Teller()
         self._gone = False
+        self._waiting = ""
+        self._doing: dict[str, tuple[str, float]] = {}
+        self._lines: dict[str, str] = {}
+        """The last line of output, by task."""
+        self._spoke = time.monotonic()
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
         for entry in lines:
@@ -32,20 +45,54 @@ class PlainDisplay:
             self._say(self._paper.painted(format_line(record, told), self._paper.width))
 
     def progress(self, task: str, text: str) -> None:
-        """Lines are written after something happens, not while it happens."""
+        if line := last_line(text):
+            self._lines[task] = line
+
+    def doing(self, task: str, what: str) -> None:
+        self._lines.pop(task, None)
+        if what:
+            self._doing[task] = (what, time.monotonic())
+        else:
+            self._doing.pop(task, None)
 
     def notice(self, text: str) -> None:
         self._say(text)
 
+    def waiting(self, text: str) -> None:
+        if text != self._waiting:
+            self._say(f"{time.strftime('%H:%M:%S')}  {one_line(text) or 'no longer waiting'}")
+        self._waiting = text
+
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
-        yield
+        """Lines are written after something happens; while it takes long, now and then."""
+        telling = asyncio.get_running_loop().create_task(self._tell_silences())
+        try:
+            yield
+        finally:
+            telling.cancel()
+
+    async def _tell_silences(self) -> None:
+        pause, spoke = SILENCE, self._spoke
+        while True:
+            await asyncio.sleep(max(0.1, self._spoke + pause - time.monotonic()))
+            if spoke != self._spoke:  # something was said meanwhile
+                pause, spoke = SILENCE, self._spoke
+            if time.monotonic() - self._spoke < pause or not self._doing:
+                continue
+            now = time.monotonic()
+            for task, (what, since) in list(self._doing.items()):
+                tail = f": {self._lines[task]}" if task in self._lines else ""
+                told = f"{task}: still {what}, for {format_duration(now - since)}{tail}"
+                self._say(f"{time.strftime('%H:%M:%S')}  {one_line(told)}"[: self._paper.width])
+            pause, spoke = min(2 * pause, LONGEST_SILENCE), self._spoke
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         yield
 
     def _say(self, text: str) -> None:
+        self._spoke = time.monotonic()
         if self._gone:
             return
         try:

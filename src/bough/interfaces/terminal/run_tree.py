@@ -138,7 +138,7 @@ def _render_rounds(row: TaskRow) -> Span:
 
 def describe_rounds(row: TaskRow) -> str:
     """`12/40`, and how many of them it used itself when it has tasks below it."""
-    own = "" if row.leaf else f" ({row.spend.rounds} own)"
+    own = "" if row.leaf else f" ({row.spend.rounds} itself)"
     return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
 
 

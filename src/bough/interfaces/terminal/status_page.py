@@ -69,7 +69,7 @@ def print_status(
         print_report(page, report)
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
-    over = status in ("completed", "not_verified", "failed")
+    over = status in ("completed", "not_proven", "failed")
     for spans in render_closing(table) if table is not None and over else ():
         page.line(*spans)
 

@@ -39,8 +39,8 @@ def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | 
     if steps:
         page.line("")
     print_advice(page, steps)
-    if table is not None and run.status in ("completed", "not_verified", "failed"):
-        closing = render_closing(table)
+    if table is not None and run.status in ("completed", "not_proven", "failed"):
+        closing = render_closing(table, page.width)
         if closing:
             page.line("")
         for spans in closing:

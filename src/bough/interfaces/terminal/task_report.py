@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.interfaces.terminal.formatting import escape_text
+from bough.core.textual.cleaning import escape_text
 from bough.interfaces.terminal.output import TerminalOutput
 
 

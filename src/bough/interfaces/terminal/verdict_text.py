@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
-from bough.interfaces.terminal.formatting import escape_text, first_line, format_duration
+from bough.core.textual.cleaning import escape_text
+from bough.interfaces.terminal.formatting import first_line, format_duration
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
 """The others are red."""

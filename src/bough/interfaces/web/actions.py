@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,10 +11,13 @@ import msgspec
 
 from bough.app import command_approval, open_journal, open_session, run_messages
 from bough.app.plan_proposals import find_proposal, rule_on_plan
+from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, RUN
 from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
+from bough.trust.files import Place
+from bough.trust.programs import open_own
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5
@@ -79,6 +81,12 @@ class _Rewind(msgspec.Struct, forbid_unknown_fields=True):
     to: int
     task: str = GOAL
     say: str = ""
+
+
+class _Trust(msgspec.Struct, forbid_unknown_fields=True):
+    wishes: dict[str, str]
+    """What the person was shown."""
+    allow: bool
 
 
 class _Apply(msgspec.Struct, forbid_unknown_fields=True):
@@ -165,7 +173,7 @@ async def find_check(root: Path) -> dict[str, Any]:
 
 
 async def _list_runs(root: Path) -> list[str]:
-    if not (root / ".bough").is_dir():
+    if not Place(root, ".bough").is_folder():
         return []
     async with open_journal(root) as opened:
         return await opened.store.runs()
@@ -199,13 +207,8 @@ _OPEN: set[asyncio.Task[tuple[bytes, bytes]]] = set()
 
 async def _open_own(root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL) -> _Own:
     """bough itself, in a session of its own."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bough", command, "--dir", str(root), "--json", *words),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=out,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
+    words = (command, "--dir", str(root), "--json", *words)
+    process = await open_own(root, *words, out=out, new_session=True)
     said = asyncio.create_task(process.communicate())
     _OPEN.add(said)
     said.add_done_callback(_OPEN.discard)
@@ -258,6 +261,16 @@ async def apply(root: Path, name: str, body: bytes) -> str:
     return f"Applied {name}: {pluralize(len(changes), 'file')} changed."
 
 
+async def trust(root: Path, name: str, body: bytes) -> str:
+    """About the whole project, from the page of any of its runs."""
+    asked = msgspec.json.decode(body, type=_Trust)
+    _, wishes = await asyncio.to_thread(list_open_wishes, root)
+    if asked.wishes != wishes:
+        raise UsageError("The settings of this repository have changed meanwhile: look at them again.")
+    answer_wishes(root, wishes, allowed=asked.allow)
+    return f"{'Allowed' if asked.allow else 'Not allowed'}: {', '.join(wishes)}. It holds for runs that start now."
+
+
 async def undo(root: Path, name: str, body: bytes) -> str:
     msgspec.json.decode(body, type=_Nothing)
     async with open_session(root) as opened:
@@ -277,6 +290,7 @@ ACTIONS: dict[str, Act] = {
     "rewind": rewind,
     "apply": apply,
     "undo": undo,
+    "trust": trust,
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from bough.core.acceptance.probes import is_test_path
+from bough.core.verdict.language import is_test_path
 
 Json = dict[str, Any]
 Row = list[Any]

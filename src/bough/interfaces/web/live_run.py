@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
 from bough.core import events as e
-from bough.core.errors import BoughError, NotFound
+from bough.core.errors import BoughError, NewerRun, NotFound
 from bough.core.ids import GOAL, RUN, child_path, parent_path
 from bough.core.tree.task_state import SETTLED
 from bough.interfaces.cli.targets import find_standing
@@ -54,6 +54,8 @@ class LiveRun:
         """The last event processed."""
         self.status = "running"
         self.holder: str | None = None
+        self.missing = ""
+        """What it waits for on many machines: a worker, a tag."""
         self.progress = 0.0
         """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
         self._settled: set[str] = set()
@@ -95,6 +97,7 @@ class LiveRun:
                     self._looked = 0.0
                     raise Gone(f"{self.view.name} was removed.")
             self.status, self.holder = await find_standing(self._journal, self.view)
+            self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)
@@ -225,6 +228,14 @@ class LiveRuns:
             raise
         return found
 
+    async def load(self, names: list[str]) -> list[LiveRun]:
+        """Without those that a newer bough wrote: their own pages say so."""
+        found = []
+        for name in names:
+            with suppress(NewerRun):
+                found.append(await self.run(name))
+        return found
+
     async def names(self) -> list[str]:
         """Newest first."""
         return (await self.journal.store.runs())[::-1]
@@ -235,7 +246,10 @@ class LiveRuns:
         for name in names:
             if self._ended.get(name, -RECHECK) + RECHECK > now:
                 continue
-            last = (await self.journal.store.read(name, RUN, kinds=STANDING))[-1:]
+            try:
+                last = (await self.journal.store.read(name, RUN, kinds=STANDING))[-1:]
+            except NewerRun:
+                continue
             if last and isinstance(last[0].event, e.RunFinished) and await self.journal.store.holder(name, RUN) is None:
                 self._ended[name] = now
             else:

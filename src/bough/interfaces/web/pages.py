@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from bough.app.settings_consent import make_consent
+from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
@@ -19,11 +20,12 @@ from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
 from bough.core.planning.plan import Plan, Step
+from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
 from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
-from bough.interfaces.terminal.formatting import escape_text, first_sentence, one_line
+from bough.interfaces.terminal.formatting import first_sentence, one_line
 from bough.interfaces.terminal.next_steps import list_next_steps
 from bough.interfaces.terminal.run_tree import TaskRow, describe_task, describe_trouble
 from bough.interfaces.terminal.run_tree import describe_standing as state_words
@@ -68,12 +70,13 @@ async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limi
     names = await lives.names()
     shown = names[start : start + limit]
     older = await lives.find_unfinished([name for name in names if name not in shown])
-    found = [await lives.run(name) for name in (*shown, *older)]
+    found = await lives.load([*shown, *older])
     return {
         "project": project,
         "root": shorten_home(root),
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
+        "wishes": await asyncio.to_thread(_list_wishes, root),
     }
 
 
@@ -90,6 +93,14 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
         "check": next((command for command in checks if command), ""),
         "limits": asdict(config.budget),
     }
+
+
+def _list_wishes(root: Path) -> dict[str, str]:
+    """What the repository's settings ask for, until the person answers."""
+    try:
+        return list_open_wishes(root)[1]
+    except UsageError:  # A file that cannot be read stops a run, not the page.
+        return {}
 
 
 def shorten_home(root: Path) -> str:
@@ -123,10 +134,11 @@ def build_summary(run: LiveRun) -> Json:
         "done": done,
         "given_up": over - done,
         "progress": round(run.progress, 4),
-        "report": goal.report if goal is not None and run.status in ("failed", "not_verified") else "",
+        "report": goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
         "changed": _has_changes(view),
         "waiting": waiting,
         "answered": [msgspec.to_builtins(each) for each in run.waiting.answered[:ANSWERS]],
+        "missing": run.missing,
         "next": [
             {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
         ],

@@ -227,7 +227,7 @@ async def get_choices(request: Request) -> Response:
     root = house.find_root(project)
     try:
         lives = await house.lives(project)
-        runs = [await lives.run(name) for name in (await lives.names())[:PAGE]]
+        runs = await lives.load((await lives.names())[:PAGE])
     except NotFound:  # It has no journal yet.
         runs = []
     return make_response(pages.build_choices(root, runs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import os
 import secrets
 import socket
@@ -14,19 +15,21 @@ import click
 import msgspec
 import uvicorn
 
-from bough.app.known_projects import find_project_root, list_known_projects
+from bough.app.known_projects import find_project_root, list_known_projects, write_private_page
 from bough.core.errors import UsageError
 from bough.interfaces.cli.options import print_json_line
 from bough.interfaces.web.routes import make_app
+from bough.trust.files import Place
+from bough.trust.home import check_home
+from bough.trust.programs import open_page
 
 KEPT = "serve.json"
 
 
 class SavedServer(msgspec.Struct):
-    """Lets open pages find the server again after a restart."""
+    """The port of the last server here. Its token is nowhere: every server makes its own."""
 
     port: int = 0
-    token: str = ""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -44,21 +47,21 @@ class Address(msgspec.Struct, frozen=True):
         return f"http://{host}:{self.port}/?token={self.token}"
 
 
-def find_address(
-    folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool, passing: bool = False
-) -> Address:
+def find_address(folder: Path, *, everything: bool, host: str, port: int | None, passing: bool = False) -> Address:
     """`passing`: it ends with a run, so that it leaves the project's port to `bough serve`."""
     root = find_project_root(folder)
     roots = list(dict.fromkeys([root, *list_known_projects()])) if everything else [root]
-    file = roots[0] / ".bough" / KEPT
+    has_home = Place(roots[0], ".bough").is_folder()
+    if has_home:
+        check_home(roots[0] / ".bough")
+    file = Place(roots[0] / ".bough", KEPT)
     kept = _load_saved(file)
     port = 0 if passing and port is None else port
     listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
-    token = secrets.token_urlsafe(24) if new_token or not kept.token else kept.token
-    if not passing and file.parent.is_dir():  # A project without runs stays as it is.
-        _save(file, SavedServer(chosen, token))
-    return Address(roots, host, chosen, token, listening)
+    if has_home and not passing:  # A project without runs stays as it is.
+        file.write(msgspec.json.encode(SavedServer(chosen)), 0o600)
+    return Address(roots, host, chosen, secrets.token_urlsafe(24), listening)
 
 
 def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
@@ -71,7 +74,7 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
             f"Serving {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue."
         )
     if browse:
-        click.launch(address.url)
+        _open_browser(address)
     hosts = (address.host, socket.gethostname())
     app = make_app(address.roots, address.token, address.port, hosts, beside=until)
     settings = uvicorn.Config(
@@ -120,17 +123,16 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
     return listening
 
 
-def _load_saved(file: Path) -> SavedServer:
+def _open_browser(address: Address) -> None:
+    """By a page that only its owner can read and that leads on: everyone on the machine sees the command line of a
+    browser, and must not see the token in it."""
+    page = write_private_page("open.html", f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n')
+    if page is None or not open_page(page, project=address.roots[0]):
+        click.echo("bough: No browser was found: open the address yourself.", err=True)
+
+
+def _load_saved(file: Place) -> SavedServer:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=SavedServer)
+        return msgspec.json.decode(file.read(), type=SavedServer)
     except (OSError, msgspec.MsgspecError):
         return SavedServer()
-
-
-def _save(file: Path, kept: SavedServer) -> None:
-    """Readable only by its owner."""
-    new = file.with_suffix(f".{os.getpid()}")
-    # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read the token.
-    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        stream.write(msgspec.json.encode(kept))
-    new.replace(file)

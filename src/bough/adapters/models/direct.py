@@ -1,0 +1,234 @@
+"""The direct connection to a server: HTTP/1.1 by h11 over the event loop's own streams.
+
+A whole HTTP library also has HTTP/2, proxies and other event loops: loading it takes 45 ms and 10 MB, and a request
+takes three times as long as here. proxied.py uses one where there is a proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+import zlib
+from base64 import b64encode
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import lru_cache
+from urllib.parse import quote, unquote, urlsplit
+
+import h11
+
+from bough.adapters.models.link import (
+    BadAddress,
+    Headers,
+    LinkError,
+    Reply,
+    Silent,
+    Timeouts,
+    Unreachable,
+    UnreachableInTime,
+)
+
+READ = 65_536
+"""Bytes that are taken from a connection at once."""
+HEAD = 100_000
+"""The most bytes of an answer's head."""
+SECOND_ADDRESS = 0.25
+"""Seconds after which a host's next address is tried beside the one that has not answered."""
+KEPT = "%/:@!$&'()*+,;=~?"
+"""Characters of a path and a query that stay as they are, beside letters, digits and `_.-`."""
+
+Origin = tuple[bool, str, int]
+"""Whether the connection is encrypted, the host and the port."""
+
+
+class DirectLink:
+    """Keeps a connection for `idle` seconds after its last use. As many at once as there are requests."""
+
+    def __init__(self, idle: float, authorities: ssl.SSLContext | None) -> None:
+        """`authorities`: None for a link that nothing encrypted goes through."""
+        self._keep = idle
+        # A fresh context trusts nobody, so that an encrypted address fails rather than passes unchecked.
+        self._authorities = authorities or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._idle: dict[Origin, list[_Connection]] = {}
+        self._closed = False
+
+    @asynccontextmanager
+    async def exchange(
+        self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
+    ) -> AsyncIterator[Reply]:
+        origin, target, own = _parse_url(url)
+        names = {name for name, _ in own}
+        size = (b"content-length", b"%d" % len(body))
+        all_headers = [*own, *(header for header in headers if header[0] not in names), size]
+        try:
+            head = h11.Request(method=method, target=target, headers=all_headers)
+        except h11.LocalProtocolError as error:  # characters that no request can have
+            raise BadAddress(str(error)) from error
+        connection = self._take_idle(origin) or await self._connect(origin, timeouts.connect)
+        try:
+            await connection.send(head, body, timeouts.quiet)
+            answer = await connection.read_head(timeouts.first)
+            named = {name.decode("latin-1"): value.decode("latin-1") for name, value in answer.headers}
+            pieces = connection.read_body(timeouts)
+            compressed = named.get("content-encoding", "").lower() in ("gzip", "x-gzip", "deflate")
+            async with aclosing(_decompress(pieces) if compressed else pieces) as content:
+                yield Reply(answer.status_code, named, content)
+        finally:
+            if self._closed or not connection.make_ready():
+                connection.drop()
+            else:
+                self._idle.setdefault(origin, []).append(connection)
+
+    async def close(self) -> None:
+        self._closed = True
+        for idle in self._idle.values():
+            while idle:
+                await idle.pop().close()
+
+    def _take_idle(self, origin: Origin) -> _Connection | None:
+        """The one that was used last, so that the others may grow old and go."""
+        idle = self._idle.get(origin, [])
+        oldest = time.monotonic() - self._keep
+        while idle and idle[0].since < oldest:
+            idle.pop(0).drop()
+        while idle:
+            connection = idle.pop()
+            if connection.open:
+                return connection
+            connection.drop()
+        return None
+
+    async def _connect(self, origin: Origin, timeout: float) -> _Connection:
+        encrypted, host, port = origin
+        context = self._authorities if encrypted else None
+        async with _within(timeout, UnreachableInTime, Unreachable):
+            return _Connection(
+                *await asyncio.open_connection(host, port, ssl=context, happy_eyeballs_delay=SECOND_ADDRESS)
+            )
+
+
+@lru_cache(maxsize=64)
+def _parse_url(url: str) -> tuple[Origin, str, Headers]:
+    """Where a URL leads: the server, the target there, and the headers that follow from it: the host, and credentials
+    within the URL, which take the place of others. Raises `BadAddress`."""
+    try:
+        parts = urlsplit(url)
+        name = parts.hostname or ""
+        host = name if name.isascii() else name.encode("idna").decode()
+        port = parts.port
+    except ValueError as error:  # UnicodeError is one
+        raise BadAddress(str(error)) from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise BadAddress("it needs http:// or https://, and a host")
+    headers = [(b"host", parts.netloc.rpartition("@")[2].replace(name, host).encode())]
+    if parts.username or parts.password:
+        pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+        headers.append((b"authorization", b"Basic " + b64encode(pair.encode())))
+    target = quote(parts.path or "/", safe=KEPT) + (f"?{quote(parts.query, safe=KEPT)}" if parts.query else "")
+    encrypted = parts.scheme == "https"
+    return (encrypted, host, port or (443 if encrypted else 80)), target, headers
+
+
+class _Unsent(LinkError):
+    """Nobody took the rest of a request."""
+
+
+class _Connection:
+    """One request after the other, each with its answer."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD)
+        self.since = 0.0
+        """When it was used last."""
+
+    @property
+    def open(self) -> bool:
+        return not (self._reader.at_eof() or self._writer.is_closing())
+
+    async def send(self, head: h11.Request, body: bytes, timeout: float) -> None:
+        pieces = [self._state.send(event) for event in (head, h11.Data(data=body), h11.EndOfMessage())]
+        self._writer.write(b"".join(piece for piece in pieces if piece))
+        # A server that refuses a request may close before all of it has arrived; the answer says why.
+        with suppress(_Unsent):
+            async with _within(timeout, Silent, _Unsent):
+                await self._writer.drain()
+
+    async def read_head(self, timeout: float | None) -> h11.Response:
+        while not isinstance(event := self._next_event(), h11.Response):
+            if event is h11.NEED_DATA:
+                await self._receive(timeout)
+        return event
+
+    async def read_body(self, timeouts: Timeouts) -> AsyncGenerator[bytes, None]:
+        """All that is there already comes in one piece, however many the server made of it. Silence is limited once
+        there was one: before the first byte a slow model may read for minutes."""
+        there: list[bytes] = []
+        timeout = timeouts.first
+        while True:
+            event = self._next_event()
+            if isinstance(event, h11.Data):
+                there.append(bytes(event.data))
+                continue
+            if there:
+                yield b"".join(there)
+                there.clear()
+                timeout = timeouts.quiet
+            if event is not h11.NEED_DATA:
+                return
+            await self._receive(timeout)
+
+    def _next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        try:
+            return self._state.next_event()
+        except h11.RemoteProtocolError as error:
+            raise LinkError(str(error)) from error
+
+    async def _receive(self, timeout: float | None) -> None:
+        async with _within(timeout, Silent, LinkError):
+            received = await self._reader.read(READ)
+        if not received and self._state.their_state is h11.SEND_RESPONSE:
+            raise LinkError("the server closed the connection without an answer")
+        self._state.receive_data(received)
+
+    def make_ready(self) -> bool:
+        """Make it ready for another request, if one may follow: the answer was read to its end."""
+        if not (self._state.our_state is self._state.their_state is h11.DONE):
+            return False
+        self._state.start_next_cycle()
+        self.since = time.monotonic()
+        return True
+
+    def drop(self) -> None:
+        self._writer.transport.abort()
+
+    async def close(self) -> None:
+        self.drop()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+
+async def _decompress(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """What a server compressed although it was asked not to."""
+    packed = zlib.decompressobj(zlib.MAX_WBITS | 32)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            try:
+                yield packed.decompress(piece)
+            except zlib.error as error:
+                raise LinkError(f"the answer cannot be decompressed: {error}") from error
+
+
+@asynccontextmanager
+async def _within(timeout: float | None, late: type[LinkError], broken: type[LinkError]) -> AsyncIterator[None]:
+    """Raise errors of the system, and a timeout, as those of the link."""
+    try:
+        async with asyncio.timeout(timeout):
+            yield
+    except TimeoutError as error:
+        # The system has a limit of its own, even where there is none here.
+        raise late(f"nothing for {timeout:g} s" if timeout else str(error)) from error
+    except (OSError, UnicodeError) as error:  # UnicodeError: a host's name that cannot be one
+        raise broken(str(error)) from error

@@ -1,0 +1,114 @@
+"""Red, then green: is it shown that the work made the difference, for every requirement?
+
+A goal is completed only if it is. A check that passes before the work also passes after a comment; so what counts is a
+test that fails without the work and passes with it. What the agent wrote itself counts only once others have examined
+the work: a wrong repair with its author's own wrong test is red, then green, too.
+"""
+
+from __future__ import annotations
+
+from bough.core.acceptance.requirements import Requirement, list_active
+from bough.core.acceptance.shown import Difference, Shown
+from bough.core.events import Examined
+from bough.core.tree.task import Task
+from bough.core.tree.task_result import list_live_probes
+
+NOTHING_TO_RUN = "nothing to show by running; the check still passes"
+NAMED = 3
+"""Requirements, tests or probes that a sentence names."""
+
+
+def list_asked(task: Task) -> tuple[Requirement, ...]:
+    """The requirements that something has to show."""
+    return tuple(one for one in list_active(task.asked) if one.kind != "background")
+
+
+def list_shown(task: Task) -> tuple[Shown, ...]:
+    """What shows each requirement, as far as something does."""
+    asked, seen = list_asked(task), _get_seen(task)
+    found = {one.number: shown for one in asked if (shown := _show_by_running(one, task, seen)) is not None}
+    others = bool(found)
+    for one in asked:
+        if one.number not in found and one.kind != "behaviour" and _is_form_seen(one, task, seen, others):
+            found[one.number] = Shown(one.number, one.kind)  # type: ignore[arg-type]
+    return tuple(found[number] for number in sorted(found))
+
+
+def _get_seen(task: Task) -> Difference:
+    seen = task.examination.seen
+    return seen.seen if seen is not None and seen.tree == task.tree else Difference()
+
+
+def list_missing(task: Task) -> tuple[Requirement, ...]:
+    """Requirements that nothing shows."""
+    shown = {one.number for one in list_shown(task)}
+    return tuple(one for one in list_asked(task) if one.number not in shown)
+
+
+def is_shown_by_others(task: Task) -> bool:
+    """Something that the agent did not write shows all of it: nobody has to examine it."""
+    return not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
+
+
+def has_nothing_to_run(task: Task) -> bool:
+    """Nothing that ran shows a difference, and nothing of that kind was asked for."""
+    shown = list_shown(task)
+    return bool(shown) and all(one.how in ("document", "restructure", "unchanged") for one in shown)
+
+
+def describe_missing(task: Task) -> str:
+    """What is missing, in a sentence for people."""
+    missing = list_missing(task)
+    named = "; ".join(f"{one.number} ({_shorten(one.whole)})" for one in missing[:NAMED])
+    more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+    what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}" if len(task.asked) > 1 else "what was asked"
+    return f"the check passes, but nothing shows that the work made the difference for {what}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:59].rstrip()}…"
+
+
+def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | None:
+    verdict = task.acceptance.verdict
+    if red := _find_red(one, task):
+        return Shown(one.number, "probe", red[:NAMED])
+    if verdict is None or one.kind != "behaviour":
+        return None
+    # Of several requirements, it is unknown which one a test is about. So others have to look for what it misses.
+    alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
+    if (alone or _is_examined(task)) and seen.check and not verdict.changed:
+        return Shown(one.number, "check")
+    if (alone or _is_examined(task)) and verdict.mended:
+        return Shown(one.number, "tests", verdict.mended[:NAMED])
+    if alone and seen.tests and _is_examined(task):
+        return Shown(one.number, "author", seen.tests[:NAMED])
+    return None
+
+
+def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
+    """Probes of a requirement that fail without the work and pass with it."""
+    known = task.examination
+    return tuple(
+        probe.name
+        for probe in list_live_probes(task)
+        if one.number in probe.requirements
+        and probe.name in known.results
+        and known.results[probe.name].outcome == "passed"
+        and known.before.get(probe.name, "passed") != "passed"
+    )
+
+
+def _is_examined(task: Task) -> bool:
+    return isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
+
+
+def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:
+    """Nothing runs for it, and bough has seen for itself that the change is of that kind. `others`: other requirements
+    are shown by running something, so that code may change."""
+    if one.kind == "document":
+        return seen.documents and (others or not seen.code)
+    if one.kind == "restructure":
+        return seen.interface
+    kinds = {other.kind for other in list_asked(task)}
+    return others or (kinds == {"unchanged", "document"} & kinds and not seen.code)

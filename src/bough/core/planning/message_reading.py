@@ -1,0 +1,111 @@
+"""What a person's message asks for: it becomes requirements of the goal, and one step owns them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.acceptance.requirements import NamedKind, Requirement, list_active, read_goal
+from bough.core.conversation.structured_answer import parse_answer
+from bough.core.ids import GOAL
+from bough.core.messages import Answer, ToolSpec
+from bough.core.planning.given_steps import Lines
+from bough.core.planning.plan import Step
+from bough.core.planning.tool_specs import KINDS
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+HEAR = ToolSpec(
+    name="hear",
+    description="Say what the message asks for, in one call.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "requirements": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "The first five to ten words of each demand, exactly as written. [] if there is none.",
+            },
+            "kinds": KINDS,
+            "replaces": {
+                "type": "array",
+                "items": {"type": "integer"},
+                "description": "Numbers of requirements that it contradicts. Usually [].",
+            },
+            "step": {"type": "string", "description": "The name of the step that should do it; empty: a new one."},
+        },
+        "required": ["requirements"],
+        "additionalProperties": False,
+    },
+    writes=False,
+)
+
+
+class Heard(Struct, frozen=True):
+    """A message as a model reads it."""
+
+    requirements: Lines | None = None
+    """None: no model has read it."""
+    kinds: tuple[NamedKind, ...] = ()
+    replaces: tuple[int, ...] = ()
+    step: str = ""
+
+
+def read_heard(answer: Answer) -> Heard:
+    """As much as the answer has of it."""
+    found = parse_answer(answer, HEAR, Heard)
+    return Heard() if isinstance(found, str) else found
+
+
+def list_demands(text: str, heard: Heard, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
+    """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
+    if heard.requirements is not None and not heard.requirements:
+        return ()
+    found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
+    if heard.requirements is None and all(one.text.rstrip().endswith("?") for one in found):
+        return ()
+    first = max((one.number for one in known), default=0)
+    return tuple(
+        replace(one, number=first + place, start=0, end=0, source=source) for place, one in enumerate(found, 1)
+    )
+
+
+def list_replaced(heard: Heard, known: Sequence[Requirement], added: Sequence[Requirement]) -> dict[int, int]:
+    numbers = {one.number for one in list_active(known)}
+    return {number: added[0].number for number in heard.replaces if number in numbers} if added else {}
+
+
+def find_owner(task: Task, heard: Heard, replaced: Sequence[int], directed: str) -> Step | None:
+    """The step of the plan that a message is for: the one it was sent to, the one that the reading names, the one that
+    covers what it replaces, the only one that is running; None: no step."""
+    steps = {step.name: step for step in task.plan.steps}
+    covering = [step.name for step in task.plan.steps if {*step.covers} & {*replaced}]
+    running = list(task.children.running) if len(task.children.running) == 1 else []
+    for name in (directed.partition("/")[0], heard.step, *covering, *running):
+        if name in steps:
+            return steps[name]
+    return None
+
+
+def plan_for_demands(
+    task: Task, added: Sequence[Requirement], text: str, owner: Step | None
+) -> tuple[str, Step | None]:
+    """The name of the step that owns the new requirements, and the step that has to change or is new: a pending step
+    covers them too, a running one hears the message, and for a finished one a small step follows."""
+    numbers = tuple(one.number for one in added)
+    if owner is not None and owner.name in task.children.running:
+        return owner.name, None
+    if owner is not None and owner.name not in task.children.begun:
+        covers = (*owner.covers, *numbers) if any(step.covers for step in task.plan.steps) else owner.covers
+        return owner.name, replace(owner, covers=covers, criteria=(*owner.criteria, *(one.text for one in added)))
+    needs = (owner.name,) if owner is not None and _is_completed(task, owner.name) else ()
+    files = owner.files if owner is not None else ()
+    name = f"message-{numbers[0]}"
+    return name, Step(name, text, needs=needs, covers=numbers, files=files, complexity=2, on_error="escalate")
+
+
+def _is_completed(task: Task, name: str) -> bool:
+    child = task.children.settled.get(name)
+    return child is not None and child.state is State.COMPLETED

@@ -1,0 +1,49 @@
+"""Text of a repository or a model, made harmless for where it goes: a terminal, a commit message, a pull request."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = (
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movements
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # window titles, links, the clipboard
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"  # device strings
+    r"|\x1b[ -/]*[0-~]"
+)
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
+)
+"""Control characters, marks that reorder or hide text, and lone surrogates, which no encoding can represent."""
+CONTROL = f"[{_HIDDEN}]"
+_TRAILER = r"(?m)^(?=[A-Za-z][\w-]*:\s|[A-Za-z-]+ #)"
+
+
+def escape_text(text: str) -> str:
+    """Multi-line text: escape sequences are removed, other control characters are spelled out."""
+    text = text.replace("\r\n", "\n")
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    text = re.sub(_ESCAPES, "", text).replace("\r", "\n")
+    return re.sub(CONTROL, lambda match: _spell_out(match[0]), text)
+
+
+def _spell_out(character: str) -> str:
+    return f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
+
+
+def clean_message(text: str) -> str:
+    """A part of a commit message. A line that git would read as a trailer is indented: those are bough's to write."""
+    return re.sub(_TRAILER, "  ", escape_text(text))
+
+
+def clean_markdown(text: str) -> str:
+    """A part of a Markdown page, as a quotation without HTML: it cannot pass for a section of the page."""
+    plain = escape_text(text).replace("&", "&amp;").replace("<", "&lt;")
+    return "\n".join(f"> {line}".rstrip() for line in plain.splitlines())
+
+
+def fence(text: str) -> str:
+    """Text in a block of its own that it cannot end."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return f"{marks}\n{escape_text(text)}\n{marks}"

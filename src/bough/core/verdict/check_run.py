@@ -1,0 +1,108 @@
+"""One run of a check and what is known from it: how it ended, what its report says, and what it reported at a tree."""
+
+from __future__ import annotations
+
+import signal
+
+from msgspec import Struct
+
+from bough.core.acceptance.verdict import Report
+
+CRASHED = 126
+"""Exit statuses from here on are the system's or a signal's, not the runner's."""
+
+
+class Finished(Struct, frozen=True):
+    """How a command ended."""
+
+    exit_status: int | None
+    """None when it was killed for its time or its output."""
+    output: bytes
+    """Standard output and error as they came, interleaved."""
+    seconds: float
+    killed: str = ""
+    """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
+
+
+class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the check reported at a tree."""
+
+    report: Report
+    closed: bool
+    """With the runner's closing lines, which some plugins and options suppress."""
+    exit_status: int | None
+    refuted: str = ""
+    """The output of a run that an assertion refuted, as a hash; empty: it shows no such thing."""
+    rewritten: tuple[str, ...] = ()
+    """Code that the check itself regenerates."""
+    ended: bool = False
+    """With what its runner leaves behind at the end of a session."""
+    seconds: float = 0.0
+    lacking: str = ""
+    """What it lacks in order to report anything: a command, an installed package."""
+    way_out: str = ""
+    """What provides that."""
+    left_out: tuple[str, ...] = ()
+    """Ignored files that a failing check's output names."""
+    said: str = ""
+    """The end of a failing check's output."""
+
+    @property
+    def mute(self) -> bool:
+        """It finished, and nothing readable said what ran: that is normal here."""
+        ended = self.exit_status is not None and self.exit_status < CRASHED
+        return ended and self.report.how == "exit status"
+
+
+class CheckRun(Struct, frozen=True):
+    """One whole run of a check."""
+
+    finished: Finished
+    report: Report
+    text: str
+    closed: bool
+    """The output has the runner's closing lines."""
+    refuted: str = ""
+    """What `original_tests.hash_refutation` makes of its output."""
+    rewritten: tuple[str, ...] = ()
+    """Code that it replaced while it ran."""
+    ended: bool = False
+    """It left behind what its runner writes at the end of a session."""
+    gone: tuple[str, ...] = ()
+    """What lay in the workspace and is not part of the tree: it was removed before."""
+
+    def known(self) -> Baseline:
+        finished = self.finished
+        return Baseline(
+            self.report, self.closed, finished.exit_status, self.refuted, self.rewritten, self.ended, finished.seconds
+        )
+
+
+class MixedRun(Struct, frozen=True):
+    """Tests of one tree that ran on the product of another."""
+
+    report: Report
+    exit_status: int | None
+    falsified: tuple[str, ...] = ()
+    """Those whose expected values were wrong."""
+    output: str = ""
+
+
+def describe_result(finished: Finished) -> str:
+    """The result of the check, in one sentence for people."""
+    status, took = finished.exit_status, f"{finished.seconds:.1f} s"
+    if status == 0:
+        return f"the check passed (exit status 0 in {took})"
+    if finished.killed.endswith("of output"):
+        return f"the check was killed {finished.killed}: make it print less"
+    if status is None:
+        return f"the check was killed {finished.killed}: make it faster, or raise check_timeout under [limits]"
+    if status == 127:
+        return "the check's command was not found (exit status 127): is it installed, and spelled right?"
+    if status == 126:
+        return "the check's command cannot be executed (exit status 126): is it an executable program?"
+    try:
+        name = signal.Signals(status - 128).name
+    except ValueError:
+        return f"the check failed with exit status {status} after {took}"
+    return f"the check was killed by {name} (exit status {status}) after {took}"

@@ -1,0 +1,255 @@
+"""What bough has to know about a language, and nothing else.
+
+A new language is one file in `languages/` with a subclass of `Language` and an instance called `LANGUAGE`; its runners
+are subclasses of `Runner` in the same file. What a record leaves out is as in the neutral record, `Language` itself:
+names and folders that mean tests anywhere. A language that nobody wrote a record for is covered by that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from msgspec import Struct
+
+from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+
+if TYPE_CHECKING:  # Only named here: a path is classified without them.
+    from bough.core.verdict.project_files import ProjectFiles
+    from bough.core.verdict.runner import Runner
+
+Spans = list[tuple[int, int, str]]
+"""Spans of a text, and their replacements."""
+ReadText = Callable[[str], str]
+
+_STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
+_COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*"}
+_TEST_NAMES = (
+    r"^tests?(?:[-_.]|$)|[-_.](?:tests?|e2e)(?:\.[^.]+)?$|(?<=[a-z0-9])(?:Tests?|TestCase)\.[^.]+$|^Tests?(?=[A-Z])"
+)
+_SPEC_NAMES = r"|[-_.]specs?(?:\.[^.]+)?$|(?<=[a-z0-9])Spec\.[^.]+$"
+_GOLDEN = r"\.(?:snap|ambr|golden|approved|expected)(?:\.|$)|[-_.](?:golden|snapshot)\."
+_TEST_FOLDERS = frozenset(
+    """test tests spec specs e2e __tests__ __mocks__ __snapshots__ testdata fixtures golden goldens snapshots
+    """.split()  # noqa: SIM905
+)
+_TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
+_DOCUMENTS = frozenset({"md", "rst", "adoc", "html"})
+DATA = _DOCUMENTS | frozenset(
+    """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml sql ini cfg
+    feature dat""".split()  # noqa: SIM905
+)
+"""Suffixes of data."""
+
+
+class Missing(Struct, frozen=True):
+    """Something that a check lacks in order to report anything."""
+
+    kind: Literal["command", "package", "service", "network"]
+    name: str
+    """The command or package; for a service, its address; for the network, a host."""
+    why: str = ""
+    """The manifest that says it belongs here."""
+    language: str = ""
+    """Whose package it is."""
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "command":
+                return f"the command `{self.name}` is not found"
+            case "network":
+                return f"it needs network access ({self.name}), which commands do not have"
+            case "service":
+                return f"nothing answers at {self.name}: a service the tests need is not running"
+            case _:
+                named = f" ({self.why} names it)" if self.why else ""
+                return f"{self.name} is not installed{named}"
+
+
+class Installation(Struct, frozen=True):
+    """Where a project's packages are on this machine, as far as an install hint needs it."""
+
+    exists: Callable[[str], bool]
+    """Whether the person's project has such a file or folder."""
+    environment: str = ""
+    """The environment that checks run in, as a phrase; empty: there is none."""
+    prefix: str = ""
+    """The folder of that environment."""
+
+
+class Language:
+    """One language. The values here are the neutral ones."""
+
+    name: ClassVar[str] = ""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """Without their dots."""
+    test_names: ClassVar[str] = ""
+    """Names of its test files, as a pattern to search for; empty: those that mean tests anywhere."""
+    comment: ClassVar[str] = "#"
+    rank: ClassVar[int] = 50
+    """Its place in the order in which a project's own check is looked for, the lowest first."""
+    runners: ClassVar[tuple[Runner, ...]] = ()
+    """In the order in which they are looked for in a project."""
+    manifests: ClassVar[tuple[str, ...]] = ()
+    """Files that make a folder a project of its own."""
+    dependency_files: ClassVar[str] = ""
+    """Files that say what has to be installed, as a pattern of their paths."""
+    settings: ClassVar[str] = ""
+    """Files that only configure test runs, as a pattern of their names, in addition to those of the runners."""
+    sections: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Tables of files with other content that only configure test runs, as pairs of a file and a pattern."""
+    programs: ClassVar[frozenset[str]] = frozenset()
+    """Programs that run tests or decide how they run: a new file of that name in a folder of programs shadows one."""
+    packages: ClassVar[str] = ""
+    """The folder of installed packages, for a language whose packages are installed below the project."""
+    environment: ClassVar[str] = ""
+    """The file that marks an environment, which is read although no tree has it."""
+    signs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Product code that a reviewer may want to look at, as pairs of a kind of `suspicious_code` and patterns with
+    blanks between them."""
+    installed_runners: ClassVar[tuple[str, ...]] = ()
+    """Programs of test runners that its package managers install."""
+    package_lists: ClassVar[tuple[str, ...]] = ()
+    """Where package managers record what they installed, seen from the folder of installed packages."""
+    frames: ClassVar[str] = ""
+    """Places in a trace that are not the project's own, as a pattern: its runners and libraries."""
+    noise: ClassVar[str] = ""
+    """Other lines of a trace that say nothing, as a pattern of their beginnings."""
+    moved: ClassVar[str] = ""
+    """How the message of a test begins that no longer runs because what it uses has another name or place now."""
+    scripts: ClassVar[bool] = False
+    """Its files are run by their path: one that the check runs is test side."""
+    parameters: ClassVar[bool] = False
+    """Parameters of a test follow its name in brackets."""
+    compares: ClassVar[str] = (
+        r"\w*(?:[Ee]quals?|EQUALS?|[Ss]ame|[Ii]dentical)\w*|\w*_(?:eq|EQ)\w*|assert\w*\.(?:is|eq)\w*"
+        r"|(?<=\.)(?:toBe|isEqualTo|[Bb]e|is|eq)(?=\()|(?<=to )(?:eql?|be)"
+    )
+    """What asserts that two things are equal, or one and what it is called on, as a pattern."""
+    context: ClassVar[str] = ""
+    """What stands before the two things in such a call, as a pattern."""
+    asserts: ClassVar[str] = (
+        r"#?\w*(?:[Aa]ssert|ASSERT|[Ee]xpect|EXPECT|[Rr]equire|REQUIRE|[Cc]heck|CHECK|[Vv]erify|[Ee]nsure)\w*|ok"
+    )
+    """What asserts that a condition holds, as a pattern."""
+
+    # ── the code ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def strip_comments(self, text: str) -> str:
+        """What runs of a source file, in a form that comments and layout do not change."""
+        if not self.name:
+            return text
+        kept = re.sub(rf"(?s)({_STRING})|{_COMMENTS[self.comment]}", lambda found: found[1] or " ", text)
+        if self.comment == "//":
+            return " ".join(kept.split())
+        return "\n".join(line.rstrip() for line in kept.splitlines() if line.strip())
+
+    # ── the test side ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def is_test_name(self, path: str) -> bool:
+        """Named like a test, wherever it lies."""
+        if self.test_names:
+            return re.search(self.test_names, last_segment(path)) is not None
+        return _is_neutral_test_name(last_segment(path))
+
+    def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
+        """Where tests are in a file that holds product code too. `reported`: the runner found tests in it."""
+        return []
+
+    def has_only_tests(self, text: str) -> bool:
+        """A file in which the runner found tests defines nothing else."""
+        return False
+
+    def shadows_runner(self, path: str) -> bool:
+        """A new file that is found before the runner, or before what the runner loads."""
+        return False
+
+    def list_loaded_packages(self, text: str) -> Collection[str]:
+        """Installed packages that a test loads."""
+        return ()
+
+    # ── the canary ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def holds_test(self, test: str, path: str) -> bool:
+        """Whether a test, as the runner names it, is in this file: it is named by its file or by its module."""
+        return test.partition("::")[0] == path or test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
+
+    def name_within_file(self, test: str, path: str) -> str:
+        """What a test is called within its file."""
+        return re.split(r"::| > ", re.sub(r"\[.*", "", test))[-1].strip()
+
+    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+        """Changes that make the expected values of these tests wrong, and the tests that have one. Only where the
+        expectation is certain to be evaluated. `script`: the file is itself the check."""
+        from bough.core.verdict.expectations import falsify_lines
+
+        return falsify_lines(text, wanted, script, self)
+
+    def asserts_nothing(self, text: str, names: set[str]) -> bool:
+        """Nothing in these tests can fail except by accident."""
+        return False
+
+    # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        """The first package of its own that a failed check says it lacks. `texts`: what it said; `manifests`: by path;
+        `own`: names of the project's own files and folders. What nothing declares may have to be written."""
+        return None
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        """How to provide what is missing, in one sentence."""
+        return f"Install {missing.name} first, where there is network access."
+
+    # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        """The names by which others refer to a project. `read` gives a file of its folder, empty: there is none."""
+        return ()
+
+    def requires(self, text: str, names: Collection[str]) -> bool:
+        """Whether a manifest demands one of these projects: a name that stands alone as a requirement. The line with
+        the project's own name does not count."""
+        body = re.sub(r"(?m)^\s*(name|module)\b.*$", "", text)
+        return any(
+            re.search(rf"""(?im)(?:^|["'\s,\[]){_spell(name)}(?=$|[\s"'<>=!~;,@\[\]])""", body) is not None
+            for name in names
+        )
+
+    def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
+        """Command lines that a manifest gives names to."""
+        return {}
+
+
+def find_table_name(text: str, table: str) -> str:
+    """The `name` that a table of a TOML file says; empty: none. Without a parser, which takes longer to load than all
+    records."""
+    found = re.search(rf"(?ms)^\[{re.escape(table)}\](?:(?!^\[).)*?^name\s*=\s*[\"']([^\"'\n]+)", text)
+    return found[1] if found else ""
+
+
+def _spell(name: str) -> str:
+    return re.escape(name) if "/" in name else re.sub(r"[-_.]+", "[-_.]+", re.sub(r"[^\w.-]", ".", name))
+
+
+# ── tests anywhere ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_neutral_test_name(name: str) -> bool:
+    suffix = find_suffix(name)
+    if suffix in _DOCUMENTS:
+        return False
+    return re.search(_TEST_NAMES + ("" if suffix in DATA else _SPEC_NAMES) + f"|{_GOLDEN}", name) is not None
+
+
+@lru_cache(maxsize=1_000)
+def is_test_folder(folder: str) -> bool:
+    """One of these folders means tests in any language."""
+    parts = folder.lower().split("/")
+    return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a file belongs to the tests, by names and folders that mean tests anywhere."""
+    return is_test_folder(parent_folder(path)) or _is_neutral_test_name(last_segment(path))

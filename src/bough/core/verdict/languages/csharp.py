@@ -1,0 +1,105 @@
+"""C#, F# and Visual Basic, with `dotnet test`, told to name every test on standard output, one project after the
+other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
+from bough.core.verdict.cases import make_case
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, sum_up
+
+_SHORT = r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: .*"
+_TOTAL = r"Total tests: (\d{1,9})"
+_COUNT = r" +(Passed|Failed|Skipped): (\d{1,9})"
+_TEST = r"  (Passed|Failed|Skipped) (\S.*?)(?: \[[^\[\]]*\])?"
+_OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Skipped": "skipped"}
+
+
+class Dotnet(Runner):
+    name = "dotnet"
+    settings = r".*\.runsettings"
+    steps = (_TEST,)
+    bad = frozenset({"Failed"})
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return find_subcommand(part, at, "test") if get_program_name(part, at) == "dotnet" else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        shows = re.search(r"--logger\b.*console|\s-l\b", command)
+        return command if shows else self._add_arguments(
+            command, "--logger 'console;verbosity=normal'"
+        ) or command, dict(env)
+
+    def can_name(self, id: str) -> bool:
+        return True
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        # The arguments of a theory are not part of a test's full name.
+        names = sorted({re.sub(r"\(.*", "", one) for one in ids})
+        return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
+
+    def _add_arguments(self, command: str, arguments: str) -> str | None:
+        """With more arguments, before the `--` that precedes settings."""
+        found = self.place(command)
+        if found is None:
+            return None
+        words = [word.text for word in found.part]
+        last = words.index("--") - 1 if "--" in words else len(words) - 1
+        return insert_arguments(command, found.part[last].end, arguments)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """A line or a block of counts for each test project."""
+        found = []
+        for at, line in enumerate(lines):
+            if short := re.fullmatch(_SHORT, line.strip()):
+                found.append(ClosingLine(at, int(short[2]), int(short[1]), int(short[3])))
+            elif re.fullmatch(_TOTAL, line.strip()):
+                counts = {m[1]: int(m[2]) for each in lines[at : at + 4] if (m := re.fullmatch(_COUNT, each.rstrip()))}
+                found.append(
+                    ClosingLine(at, counts.get("Passed", 0), counts.get("Failed", 0), counts.get("Skipped", 0))
+                )
+        return sum_up(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        found: list[tuple[str, CaseOutcome, list[str]]] = []
+        for line in lines:
+            if test := re.fullmatch(_TEST, line):
+                found.append((test[2], _OUTCOMES[test[1]], []))
+            elif re.match(r"Total tests: |Test Run |\[xUnit\.net ", line):
+                found.append(("", "passed", []))  # What follows belongs to no test.
+            elif found and len(found[-1][2]) < MOST_LINES:
+                found[-1][2].append(line)
+        return [
+            make_case(name, outcome, _extract_message(said), "\n".join(said), root=root)
+            for name, outcome, said in found
+            if name
+        ]
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        named = next((path for path in look if path.endswith((".sln", ".slnx")) and "/" not in path), "")
+        return ProjectCommand("dotnet test", f"there is a {named}", named) if named else None
+
+
+def _extract_message(said: Sequence[str]) -> str:
+    """The text between `Error Message:` and `Stack Trace:`."""
+    text = "\n".join(said)
+    match = re.search(r"^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", text, re.MULTILINE | re.DOTALL)
+    return match[1].strip() if match else ""
+
+
+class CSharp(Language):
+    name = "csharp"
+    suffixes = ("cs", "fs", "vb")
+    test_names = r"Tests?\.\w+$|^Test[A-Z]"
+    comment = "//"
+    runners = (Dotnet(),)
+    programs = frozenset({"dotnet"})
+
+
+LANGUAGE = CSharp()

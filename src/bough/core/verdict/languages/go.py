@@ -1,0 +1,194 @@
+"""Go, with `go test`: its events as JSON name every test; without them, the lines that `-v` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
+
+import msgspec
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
+from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
+from bough.core.verdict.language import Installation, Language, Missing, ReadText
+from bough.core.verdict.paths import parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
+
+_OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
+_NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
+_BAD = r"FAIL\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
+_LINE = r" *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)"
+_PACKAGE = r"(?:ok  |FAIL)\t(\S+)(?:\t.*| \[(?:build|setup) failed\])"
+_NO_MODULE = (
+    r"(?:no required module provides package|missing go\.sum entry for module providing package"
+    r"|cannot find module providing package) (\S+?)[;:]?\s"
+)
+_OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+class Go(Runner):
+    name = "go"
+    suffixes = (".go",)
+    manifests = ("go.mod",)
+    steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
+    bad = frozenset({"FAIL", "fail"})
+    probe_path = "probe_{name}_test.go"
+    probe_how = (
+        "One function `TestProbe…` in the package that it tests, whose folder `folder` names; package clause first."
+    )
+    probe_folder = True
+    probe_broken = (2,)
+    no_test = r"\[no test files\]|no tests to run|\[build failed\]"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return find_subcommand(part, at, "test") if get_program_name(part, at) == "go" else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        return self.put_in(command, "-json"), dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        names = sorted({strip_file(one).split("/")[0] for one in ids})
+        last = next((at for at, word in enumerate(found.part) if word.text in ("-args", "--args")), len(found.part)) - 1
+        return insert_arguments(command, found.part[last].end, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
+        if events := _parse_events(lines):
+            # The last event of a package is its own; without one the run was cut off.
+            ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
+            told = count_cases("closing line", tuple(_read_events(events, "")))
+            return ClosingLine(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
+        good = [at for at, line in enumerate(lines) if re.fullmatch(_OK, line) and "[no tests to run]" not in line]
+        none = [at for at, line in enumerate(lines) if re.fullmatch(_NONE, line)]
+        bad = [at for at, line in enumerate(lines) if re.fullmatch(_BAD, line)]
+        if not (good or none or bad):
+            return None
+        kinds = [match[1] for line in lines if (match := re.fullmatch(_LINE, line))]
+        passed = max(kinds.count("PASS"), len(good))
+        return ClosingLine(max(good + none + bad), passed, max(kinds.count("FAIL"), len(bad)), kinds.count("SKIP"))
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        events = _parse_events(lines)
+        return _read_events(events, root) if events else _read_text(lines, root)
+
+    def readable(self, output: str) -> str:
+        """As `go test -v` would have printed it."""
+        shown = []
+        for line in output.splitlines(keepends=True):
+            events = _parse_events([line.rstrip("\n")])
+            shown.append(events[0].Output if events else line)
+        return "".join(shown)
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        if "go.mod" in look.files and any(path.endswith("_test.go") for path in look):
+            return ProjectCommand("go test ./...", "there is a go.mod", "go.mod")
+        return None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        folder = parent_folder(path)
+        return f"go test {quote(f'./{folder}' if folder else '.')}"
+
+    def probe(self, path: str, command: str) -> str:
+        folder = parent_folder(path)
+        return f"go test -count=1 -run ^TestProbe {quote(f'./{folder}' if folder else '.')}"
+
+
+class _GoTestEvent(msgspec.Struct):
+    Action: str
+    Package: str = ""
+    ImportPath: str = ""
+    Test: str = ""
+    Output: str = ""
+    Elapsed: float = 0.0
+
+
+def _parse_events(lines: Sequence[str]) -> list[_GoTestEvent]:
+    """The events of `go test -json` among the lines of an output; other lines are left out."""
+    decoder = msgspec.json.Decoder(_GoTestEvent)
+    events = []
+    for line in lines:
+        if line.startswith("{") and '"Action"' in line:
+            try:
+                events.append(decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                continue
+    return events
+
+
+def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
+    outcomes: dict[tuple[str, str], tuple[CaseOutcome, float]] = {}
+    outputs: dict[tuple[str, str], list[str]] = {}
+    for event in events[: MOST_CASES * 10]:
+        key = (event.Package or event.ImportPath.split(" ")[0], event.Test)
+        if event.Action in ("output", "build-output"):
+            outputs.setdefault(key, []).append(event.Output)
+        elif event.Action == "run":
+            # Until it ends: a test that never did was cut off by a panic, an exit or a time limit.
+            outcomes[key] = ("error", 0.0)
+        elif event.Action in _OUTCOMES and (event.Test or event.Action == "fail"):
+            outcomes[key] = (_OUTCOMES[event.Action], event.Elapsed)
+    failing = {package for (package, test), (outcome, _) in outcomes.items() if test and outcome in ("failed", "error")}
+    cases = []
+    for (package, test), (outcome, seconds) in outcomes.items():
+        if not test and package in failing:
+            continue  # The package failed because of a test that is reported itself.
+        said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
+        name = f"{package}::{test}" if test else package
+        kind: CaseOutcome = outcome if test else "error"
+        trace = "".join(said[-MOST_LINES:])
+        cases.append(make_case(name, kind, trace.strip().split("\n")[0].strip(), trace, seconds, root))
+    return cases
+
+
+def _read_text(lines: Sequence[str], root: str) -> list[Case]:
+    """Tests are printed before the line of their package."""
+    cases: list[Case] = []
+    waiting: list[tuple[str, CaseOutcome, float, list[str]]] = []
+    for line in lines:
+        test, package = re.fullmatch(_LINE, line), re.fullmatch(_PACKAGE, line)
+        if test:
+            waiting.append((test[2], _OUTCOMES[test[1].lower()], float(test[3]), []))
+        elif package:
+            if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome, _, _ in waiting):
+                cases.append(make_case(package[1], "error", line.replace("\t", " "), root=root))
+            for name, outcome, seconds, trace in waiting:
+                told = "\n".join(trace)
+                name = f"{package[1]}::{name}"
+                cases.append(make_case(name, outcome, told.strip().split("\n")[0], told, seconds, root))
+            waiting = []
+        elif waiting and line.startswith("    ") and len(waiting[-1][3]) < MOST_LINES:
+            waiting[-1][3].append(line)
+    return cases
+
+
+class GoLanguage(Language):
+    name = "go"
+    suffixes = ("go",)
+    test_names = r"_test\.go$"
+    context = r"tb?|\w+\.T\(\)"
+    comment = "//"
+    rank = 3
+    runners = (Go(),)
+    manifests = ("go.mod",)
+    dependency_files = r"(^|/)go\.mod$"
+    programs = frozenset({"go"})
+    frames = r"/usr/local/go/src"
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        found = next((hit for text in texts if (hit := re.search(_NO_MODULE, text))), None)
+        return Missing("package", found[1], "go.mod", self.name) if found else None
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        return "Run `go mod download` first, where there is network access."
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):
+            yield module[1]
+
+
+LANGUAGE = GoLanguage()

@@ -1,0 +1,98 @@
+"""JavaScript and TypeScript, with their package managers and test runners."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from bough.core.verdict.language import Installation, Language, Missing, ReadText
+from bough.core.verdict.languages.javascript.jest import Jest
+from bough.core.verdict.languages.javascript.mocha import Mocha
+from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
+from bough.core.verdict.languages.javascript.npm import Npm
+from bough.core.verdict.languages.javascript.others import Bun, Deno
+from bough.core.verdict.languages.javascript.packages import LOCKS, SUFFIXES, get_table, read_package
+from bough.core.verdict.languages.javascript.vitest import Vitest
+from bough.core.verdict.paths import last_segment, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+
+_LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
+"""The packages that a file loads, without paths inside them."""
+_NOT_FOUND = r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
+
+
+class JavaScriptLanguage(Language):
+    name = "javascript"
+    suffixes = tuple(suffix[1:] for suffix in SUFFIXES)
+    test_names = r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"
+    comment = "//"
+    rank = 1
+    runners = (Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), NodeTestRunner())
+    manifests = ("package.json",)
+    dependency_files = r"(^|/)package\.json$"
+    settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
+    sections = tuple(("package.json", name) for name in ("ava", "nyc", "c8", "tap"))
+    installed_runners = tuple(
+        "jest vitest mocha ava tap playwright cypress nyc c8 tsx ts-node tape uvu".split()  # noqa: SIM905
+    )
+    programs = frozenset({*installed_runners, *"node npm npx yarn pnpm bun deno".split()})  # noqa: SIM905
+    package_lists = (
+        *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
+        *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
+    )
+    packages = "node_modules"
+    signs = (
+        ("tests", r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"),
+        ("start", r"process\.(?:argv|execArgv|mainModule|env) require\.main module\.(?:parent|children) isatty"),
+        ("callers", r"\bstack\b captureStackTrace"),
+        ("meaning", r"valueOf toJSON Symbol\. Proxy inspect\.custom"),
+        (
+            "interpreter",
+            r"""require\.cache require\((?!['"][\w./@:-]+['"]\)) getBuiltinModule process\.(?:exit|on)
+            Module\b require\(['"](?:node:)?(?:assert|test|module)""",
+        ),
+        ("text", r"\b(?:eval|exec|compile)\( new\sFunction \bvm\. fromCharCode"),
+        ("sources", "readFileSync"),
+    )
+    frames = r"node:internal|node:async_hooks|/node_modules/"
+    moved = r"ReferenceError\b|.* is not (?:a function|defined)"
+
+    def list_loaded_packages(self, text: str) -> Collection[str]:
+        return re.findall(_LOADS, text)
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        named = {path: text for path, text in manifests.items() if last_segment(path) == "package.json"}
+        for found in (found for text in texts for found in re.finditer(_NOT_FOUND, text)):
+            if where := next((path for path, body in named.items() if f'"{found[1]}"' in body), ""):
+                return Missing("package", found[1], where, self.name)
+        return None
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        folder = parent_folder(missing.why)
+        inside = f"{folder}/" if folder else ""
+        there = place.exists(f"{inside}node_modules")
+        by = next((name for lock, name in LOCKS if place.exists(f"{inside}{lock}")), "npm")
+        return f"{'It is not in' if there else 'There is no'} node_modules: run `{by} install`."
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        if isinstance(name := _parse(read("package.json")).get("name"), str):
+            yield name
+
+    def requires(self, text: str, names: Collection[str]) -> bool:
+        tables = (_parse(text).get(key) for key in ("dependencies", "devDependencies", "peerDependencies"))
+        return any(isinstance(table, dict) and not table.keys().isdisjoint(names) for table in tables)
+
+    def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
+        return get_table(read_package(look), "scripts")
+
+
+def _parse(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+LANGUAGE = JavaScriptLanguage()

@@ -1,0 +1,171 @@
+"""node's own test runner, with a reporter that writes JUnit XML with each test's file and groups.
+
+The reporter that comes with node 20 neither names a test's file nor marks what is not a test at all: a file without a
+single test is reported as a passing test. So bough brings its own, as a `data:` address: no file has to be readable
+from inside the sandbox, and nothing in the workspace can replace it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from urllib.parse import quote as url_quoted
+
+from msgspec.structs import replace
+
+from bough.core.shell_syntax import Part, get_program_name, insert_arguments
+from bough.core.verdict.languages.javascript.packages import (
+    PROBE_CASE,
+    PROBE_HOW,
+    JavaScript,
+    escape_regex,
+    find_test_tool,
+    list_dependencies,
+)
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, Progress, join_options, strip_file
+
+_COUNT = r"(?:#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms)  ?([\d.]{1,20})"
+_FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
+_GROUP = r" *(▶|✔|✖) (.*?)(?: \([\d.]+ms\))?"
+
+
+class NodeTestRunner(JavaScript):
+    name = "node"
+    by_environment = True
+    refusal = (
+        r"--test-reporter(-destination)?=? is not allowed in NODE_OPTIONS"
+        r"|The argument '--test-reporter' must match the number of specified '--test-reporter-destination'"
+    )
+    steps = (r" *(ok|not ok) \d+ - .*", r" *(✔|✖|﹣) .* \([\d.]+ms\)(?: # .*)?")
+    bad = frozenset({"not ok", "✖"})
+    summary = r"✖ failing tests:|(#|ℹ) tests \d+"
+    probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
+    probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
+    no_test = r"SyntaxError|Cannot use import statement"
+    probe_suffix = ".test.mjs"
+    driver = "run_without_runner.js"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        is_node = get_program_name(part, at) in ("node", "nodejs", "tsx")
+        return at if is_node and any(word.text == "--test" for word in part[at + 1 :]) else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        if "--test-reporter" in command:
+            return command, dict(env)
+        # Each reporter needs its own destination once there is more than one.
+        path = '"' + re.sub(r'(["\\])', r"\\\1", f"--test-reporter-destination={report}") + '"'
+        options = f"--test-reporter={_REPORTER} {path} --test-reporter=spec --test-reporter-destination=stdout"
+        return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        # node 20 matches the name alone, later versions match it after its groups' names.
+        leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
+        patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
+        return insert_arguments(command, found.part[found.head].end, " ".join(patterns))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """Its own block of counts, in TAP (also tape's shorter one) and in the spec form, where failures follow it."""
+        blocks: list[tuple[int, dict[str, int]]] = []
+        for at, line in enumerate(lines):
+            match = re.fullmatch(_COUNT, line.rstrip())
+            if match and match[1] == "tests":
+                blocks.append((at, {}))
+            if match and blocks and at - blocks[-1][0] <= 9:
+                blocks[-1][1][match[1]] = int(float(match[2])) if re.fullmatch(r"\d+(\.\d+)?", match[2]) else 0
+        whole = [(at, block) for at, block in blocks if {"tests", "pass"} <= block.keys()]
+        if not whole:
+            return None
+        # A file without tests is reported as a passing test, under its own name.
+        files = sum(1 for line in lines if re.fullmatch(_FILE, line))
+        at, block = whole[-1]
+        failed = block.get("fail", 0) + block.get("cancelled", 0)
+        return ClosingLine(at, block["pass"], failed, block.get("skipped", 0) + block.get("todo", 0), files)
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        group = None if so_far.over else re.fullmatch(_GROUP, line)
+        if group and group[1] == "▶":
+            return replace(so_far, groups=(*so_far.groups, group[2]))
+        if group and so_far.groups[-1:] == (group[2],):
+            return replace(so_far, groups=so_far.groups[:-1])
+        return super().count(so_far, line)
+
+    def probe(self, path: str, command: str) -> str:
+        return f"node --test {quote(path)}"
+
+    def drive(self, command: str) -> list[str]:
+        return ["node", "-e"]
+
+    def chosen(self, look: ProjectFiles) -> bool:
+        return not find_test_tool(look)
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"node {'--import tsx ' if 'tsx' in list_dependencies(look) else ''}--test{path}"
+
+
+_SOURCE = r"""
+import { readFileSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { inspect } from 'node:util';
+
+// Newlines too: in an attribute they would be read as spaces.
+const clean = (text) => String(text ?? '')
+  .replace(/\u001b\[[0-9;]*[A-Za-z]/g, '')
+  .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '?')
+  .replace(/[&<>"\n\r\t]/g, (c) => `&#${c.charCodeAt(0)};`);
+
+// A plain script that asserts is one test, as node counts it; a script that asserts nothing proves nothing.
+const asserts = (file) => {
+  try {
+    return /\b(assert|expect|should|chai|tape?|uvu)\b/.test(readFileSync(file, 'utf8'));
+  } catch {
+    return false;
+  }
+};
+
+const outcome = (type, data, whole, stderr) => {
+  if (data.skip !== undefined && data.skip !== false) return '<skipped/>';
+  if (data.todo !== undefined && data.todo !== false) return '<skipped type="todo"/>';
+  if (type === 'test:pass') return whole && !asserts(data.file) ? '<skipped message="the file has no tests"/>' : '';
+  const error = data.details?.error;
+  const cause = error?.cause ?? error;
+  const said = whole ? stderr.get(data.file) ?? '' : '';
+  const message = said.match(/^\w*Error\b.*/m)?.[0] ?? cause?.message ?? cause;
+  const trace = said || cause?.stack || inspect(cause);
+  const tag = whole ? 'error' : 'failure';
+  return `<${tag} message="${clean(message)}">${clean(trace)}</${tag}>`;
+};
+
+export default async function* report(source) {
+  const names = [];
+  const stderr = new Map();
+  yield '<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="node">\n';
+  for await (const { type, data } of source) {
+    if (type === 'test:start') {
+      names.length = data.nesting;
+      names[data.nesting] = data.name;
+    } else if (type === 'test:stderr') {
+      stderr.set(data.file, ((stderr.get(data.file) ?? '') + data.message).slice(-4000));
+    } else if (type === 'test:pass' || type === 'test:fail') {
+      // A group failed because a test in it did: that one is told by itself.
+      const group = data.details?.type === 'suite';
+      if (group && (type === 'test:pass' || data.details?.error?.failureType === 'subtestsFailed')) continue;
+      const file = data.file ? relative(process.cwd(), data.file) : '';
+      const whole = data.nesting === 0 && data.file !== undefined && resolve(data.name) === data.file;
+      const groups = names.slice(0, data.nesting).join(' > ');
+      const seconds = (data.details?.duration_ms ?? 0) / 1000;
+      yield `<testcase file="${clean(file)}" classname="${clean(groups)}" name="${whole ? '' : clean(data.name)}"`
+        + ` time="${seconds}">${outcome(type, data, whole, stderr)}</testcase>\n`;
+    }
+  }
+  yield '</testsuites>\n';
+}
+"""
+
+_REPORTER = "data:text/javascript," + url_quoted(_SOURCE.strip(), safe="")
+"""A value of `--test-reporter` without spaces, quotes or backslashes, so that it can appear in NODE_OPTIONS."""

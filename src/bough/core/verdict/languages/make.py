@@ -1,0 +1,98 @@
+"""make, which runs whatever a target of the Makefile says."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
+
+NAMES = ("GNUmakefile", "makefile", "Makefile")
+"""In the order in which make looks for them; it reads the first."""
+_RULE = r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)"
+_OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
+_INCLUDE = r"[-s]?include\s+(.+)"
+_DEEPEST = 4
+
+
+class Make(Runner):
+    name = "make"
+    scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """make that did nothing at all: a folder has the target's name, or the target has no recipe."""
+        idle = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
+        end = find_last_lines(lines, 1)
+        return ClosingLine(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None
+
+    def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
+        """Rules of the Makefile that make would read here, including those of included files, and neither words in
+        comments or recipes nor names in .PHONY."""
+        name = next((name for name in NAMES if name in look.files), "")
+        return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        name, known = self.find_targets(look)
+        target = next((target for target in ("test", "check") if target in known), "")
+        return ProjectCommand(f"make {target}", f"the target {target} of {name}", name) if target else None
+
+
+def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
+    inside_define = False
+    for line in _join_lines(look.text(path)):
+        word = line.split(maxsplit=1)[0] if line.split() else ""
+        if inside_define or word == "define":
+            inside_define = word != "endef"
+            continue
+        include = re.fullmatch(_INCLUDE, line.strip())
+        if include and depth < _DEEPEST:
+            for name in include[1].split():
+                other = posixpath.normpath(name)
+                if other in look.files:
+                    yield from _list_targets(look, other, depth + 1)
+        elif not line.startswith("\t"):
+            yield from _parse_targets(line)
+
+
+def _parse_targets(line: str) -> Iterator[str]:
+    rule = re.match(_RULE, line)
+    # `test: FLAGS = -x` gives a target a variable; it does not define the target.
+    if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
+        return
+    if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
+        return  # The colon is inside a call.
+    for name in rule["targets"].split():
+        if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
+            yield name
+
+
+def _join_lines(text: str) -> Iterator[str]:
+    """Lines joined at backslashes, without comments."""
+    held = ""
+    for line in text.splitlines():
+        whole = held + line
+        if whole.endswith("\\") and not whole.endswith("\\\\"):
+            held = whole[:-1] + " "
+            continue
+        held = ""
+        yield whole if whole.startswith("\t") else re.sub(r"(?<!\\)#.*", "", whole).rstrip()
+    if held:
+        yield held
+
+
+class MakeFiles(Language):
+    """No language, but what runs tests in many."""
+
+    name = "make"
+    rank = 2
+    runners = (Make(),)
+    manifests = NAMES
+    settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
+    programs = frozenset({"make", "just", "task"})
+    moved = r"make(?:\[\d+\])?: \*\*\* No rule"
+
+
+LANGUAGE = MakeFiles()

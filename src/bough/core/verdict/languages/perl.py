@@ -1,0 +1,44 @@
+"""Perl, with prove."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from shlex import quote
+
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
+
+
+class Prove(Runner):
+    name = "prove"
+    settings = r"\.proverc"
+    suffixes = (".t",)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines, 400)
+        for (at, result), (_, line) in pairwise(end):
+            match = re.fullmatch(r"Files=\d+, Tests=(\d{1,9}), +[\d.]+ wallclock secs .*", line.strip())
+            if match and re.fullmatch(r"Result: (PASS|FAIL|NOTESTS)", result.strip()):
+                bad = r"\S.* \(Wstat: .* Tests: \d+ Failed: (\d{1,9})\)"
+                failed = sum(int(m[1]) for _, other in end if (m := re.fullmatch(bad, other.strip())))
+                failed = max(failed, int("FAIL" in result))
+                return ClosingLine(at, max(int(match[1]) - failed, 0), failed)
+        return None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"prove -l {quote(path)}"
+
+
+class Perl(Language):
+    name = "perl"
+    suffixes = ("t", "pl", "pm")
+    test_names = r"\.t$"
+    compares = rf"is|is_deeply|{Language.compares}"
+    runners = (Prove(),)
+    programs = frozenset({"prove"})
+
+
+LANGUAGE = Perl()

@@ -1,0 +1,73 @@
+"""PHP, with PHPUnit, which writes JUnit XML in addition to its usual output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, get_program_name
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ProjectCommand, Runner, strip_file
+
+
+class PhpUnit(Runner):
+    name = "phpunit"
+    settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
+    suffixes = (".php",)
+    manifests = ("composer.json",)
+    closes = (
+        r"OK \((?P<total>\d{1,9}) tests?, \d+ assertions?\)|No tests executed!"
+        r"|Tests: (?P<total2>\d{1,9}), Assertions: \d+"
+        r"(?:, (?:Errors: (?P<failed>\d{1,9})|Failures: (?P<failed2>\d{1,9})|Skipped: (?P<skipped>\d{1,9})"
+        r"|Incomplete: (?P<skipped2>\d{1,9})|[A-Z][A-Za-z ]+: \d{1,9}))*\."
+    )
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if get_program_name(part, at) == "php":
+            return next(
+                (index for index in range(at + 1, len(part)) if get_program_name(part, index) == "phpunit"), None
+            )
+        return at if get_program_name(part, at) in ("phpunit", "phpunit.phar") else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        if "--log-junit" in command:
+            return command, dict(env)
+        return self.append(command, f"--log-junit {quote(report)}") or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
+        plain = (strip_file(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
+        names = sorted({re.escape(name).replace(r"\.", ".") for name in plain})
+        return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        """Its elements have no message: the text begins with the test's name, followed by the message."""
+        cases = super().read(report, root)
+        if cases is None:
+            return None
+        return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        named = {"phpunit.xml", "phpunit.xml.dist"} & look.files
+        return ProjectCommand("vendor/bin/phpunit", "there is a phpunit.xml", "phpunit.xml") if named else None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"vendor/bin/phpunit {quote(path)}"
+
+
+class Php(Language):
+    name = "php"
+    suffixes = ("php",)
+    test_names = r"Test\.php$"
+    comment = "//"
+    runners = (PhpUnit(),)
+    manifests = ("phpunit.xml",)
+    programs = frozenset({"phpunit"})
+
+
+LANGUAGE = Php()

@@ -1,0 +1,172 @@
+"""Python, with pytest, unittest, tox and nox."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans, find_table_name
+from bough.core.verdict.languages.python.bare_code import dump_code
+from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
+from bough.core.verdict.languages.python.pytest import Pytest
+from bough.core.verdict.languages.python.tox import Nox, Tox
+from bough.core.verdict.languages.python.unittest import Unittest
+from bough.core.verdict.paths import find_suffix
+
+_RUNNER_MODULES = frozenset(
+    """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
+    pytest_mock pytest_timeout testtools assertpy sitecustomize usercustomize""".split()  # noqa: SIM905
+)
+"""Modules that determine the result of a test run."""
+_ALIASES: Mapping[str, str] = {
+    "attr": "attrs",
+    "bs4": "beautifulsoup4",
+    "crypto": "pycryptodome",
+    "cv2": "opencv",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "git": "gitpython",
+    "google": "google",
+    "jose": "python-jose",
+    "jwt": "pyjwt",
+    "magic": "python-magic",
+    "mysqldb": "mysqlclient",
+    "openssl": "pyopenssl",
+    "pil": "pillow",
+    "pkg_resources": "setuptools",
+    "psycopg2": "psycopg2",
+    "serial": "pyserial",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+    "zmq": "pyzmq",
+}
+"""Modules whose package has another name."""
+_COMMON = frozenset(
+    """pytest nose nose2 tox nox unittest2 coverage xdist pytest_cov django
+    attr attrs freezegun hypothesis mock numpy pandas parameterized pretend pytest_asyncio pytest_mock requests
+    requests_mock responses respx scipy setuptools six time_machine trustme yaml""".split()  # noqa: SIM905
+)
+"""Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
+_NO_MODULE = r"(?m)(?:ModuleNotFoundError|ImportError): No module named ['\"]?([\w.]+)|: No module named ([\w.]+)\s*$"
+_MODULE_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+
+
+class Python(Language):
+    name = "python"
+    suffixes = ("py", "pyi")
+    test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
+    rank = 0
+    runners = (Unittest(), Pytest(), Tox(), Nox())
+    manifests = (*_MODULE_MANIFESTS[:3], "pytest.ini", "tox.ini", "noxfile.py", "requirements.txt")
+    dependency_files = (
+        r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
+        r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|requirements/[^/]*\.(txt|in))$"
+    )
+    settings = r"\.coveragerc|entry_points\.txt|.*\.pth"
+    sections = (
+        ("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11"),
+        ("setup.cfg", r"pytest|coverage|options\.entry_points"),
+    )
+    installed_runners = ("pytest", "py.test", "tox", "nox", "nose2")
+    programs = frozenset({*installed_runners, *"unittest python python3 hatch pdm poetry uv".split()})  # noqa: SIM905
+    environment = "pyvenv.cfg"
+    signs = (
+        ("tests", "pytest unittest PYTEST_"),
+        ("start", r"sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv /proc/ __main__ isatty"),
+        ("callers", r"_getframe inspect\b traceback currentframe \.f_\w+ findCaller stack_info"),
+        (
+            "meaning",
+            r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__ total_ordering setattr
+            __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock \binf\b \bnan\b""",
+        ),
+        (
+            "interpreter",
+            r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit os\.exec
+            sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit)
+            getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])""",
+        ),
+        ("text", r"\b(?:eval|exec|compile)\( b64decode marshal"),
+        ("sources", r"\.read_text\( \bopen\( linecache glob\( os\.walk listdir"),
+    )
+    frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
+    moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
+    parameters = True
+
+    def strip_comments(self, text: str) -> str:
+        return dump_code(text)
+
+    def has_only_tests(self, text: str) -> bool:
+        names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
+        return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
+
+    def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
+        blocks = r"(?m)^(?:@.*\n)*(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
+        lines = text if text.endswith("\n") else f"{text}\n"
+        return [found.span() for found in re.finditer(blocks, lines)] if reported else []
+
+    def shadows_runner(self, path: str) -> bool:
+        parts = path.split("/")
+        stem, suffix = parts[-1].partition(".")[0], find_suffix(path)
+        if suffix in ("pyc", "pyo", "so", "pyd"):
+            return True
+        if suffix != "py" and len(parts) == 1:
+            return False
+        first = stem if len(parts) == 1 else parts[1] if parts[0] in ("src", "lib") and len(parts) > 2 else parts[0]
+        own = suffix == "py" and first in sys.stdlib_module_names
+        return own or not _RUNNER_MODULES.isdisjoint({*parts[:-1], stem})
+
+    def name_within_file(self, test: str, path: str) -> str:
+        """`Adding.test_add`: two tests of one name in different classes are two tests."""
+        name = re.sub(r"\[.*", "", test)
+        module = path.rpartition(".")[0].replace("/", ".")
+        rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
+        return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as in doctests
+
+    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+        return falsify_python(text, wanted, script)
+
+    def asserts_nothing(self, text: str, names: set[str]) -> bool:
+        return has_no_assertion(text, names)
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        for text in texts:
+            for found in re.finditer(_NO_MODULE, text):
+                top = (found[1] or found[2]).split(".")[0]
+                if top in own:
+                    continue
+                where = self._find_declaration(top, manifests)
+                if where or top in _COMMON:
+                    return Missing("package", top, where, self.name)
+        return None
+
+    def _find_declaration(self, module: str, manifests: Mapping[str, str]) -> str:
+        """The manifest that names the package of a module."""
+        names = {module.lower(), _ALIASES.get(module.lower(), module.lower())}
+        pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
+        # As a requirement: a name that stands alone, at the beginning of a line, a string or a list entry.
+        wanted = rf"""(?im)(?:^|["'\s,=\[])(?:{pattern})(?=$|[\s"'<>=!~;,\[\]])"""
+        for path, text in manifests.items():
+            body = re.sub(r"""(?m)^\s*(name|packages|module|module-name)\s*=.*$""", "", text)
+            if re.search(self.dependency_files, path) and re.search(wanted, body):
+                return path
+        return ""
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        if not place.environment:
+            return (
+                "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
+                f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
+                "bough; `[workspace] setup` in bough.toml can create one for each checkout."
+            )
+        python = f"{place.prefix}/bin/python"
+        return f"It is not in {place.environment}: install it there (`{python} -m pip install {missing.name}`)."
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
+        yield from filter(None, names)
+        if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
+            yield named[1]
+
+
+LANGUAGE = Python()

@@ -1,0 +1,219 @@
+"""Expected values in Python tests, found by the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from bough.core.verdict.expectations import NUMBER, make_other_value
+from bough.core.verdict.language import Spans
+
+_EQUAL = frozenset(
+    """assertEqual assertEquals assertIs assertIn assertAlmostEqual assertListEqual assertDictEqual assertTupleEqual
+    assertSetEqual assertSequenceEqual assertCountEqual assertMultiLineEqual""".split()  # noqa: SIM905
+)
+_AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict bytes str float int date".split())  # noqa: SIM905
+"""Calls around literals that still count as values."""
+
+
+def falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return [], set()
+    place = _Places(text)
+    changes: Spans = []
+    done: set[str] = set()
+    bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
+    for name, node in _list_functions(tree.body):
+        if name in wanted and (doc := _find_docstring(node)) is not None:
+            changes += (found := _find_doctests(place, doc))
+            done |= {name} if found else set()
+        elif name in wanted:
+            bodies.append((name, node, node.body))
+    for name, function, body in bodies:
+        values = _find_bindings(function, body)
+        expected = list(_find_expected(body))
+        # All values of one test at once: one wrong expectation is enough to make it fail.
+        # Of a script, only the last: an earlier one would end it.
+        for value in expected[-1:] if function is None else expected:
+            if made := list(_falsify_value(value, values, place)):
+                changes += made
+                done.add(name)
+    return changes, done
+
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
+    """With the classes that they are in: two tests of one name are two tests."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _list_functions(node.body, f"{within}{node.name}.")
+        elif isinstance(node, _Function):
+            yield f"{within}{node.name}", node
+
+
+def _find_docstring(node: _Function) -> ast.Constant | None:
+    first = node.body[0] if node.body else None
+    held = first.value if isinstance(first, ast.Expr) else None
+    return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
+
+
+def _find_doctests(place: _Places, doc: ast.Constant) -> Spans:
+    start, end = place.span(doc)
+    lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
+    asked = (line for line in lines if not re.search(r"#\s*doctest:.*\+SKIP", line[0]))
+    return [(start + line.end(1), start + line.end(1), f"~{NUMBER}") for line in asked]
+
+
+class _Places:
+    """Where nodes are in a text: lines and bytes become characters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._lines = text.splitlines(keepends=True) or [""]
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        return self._find_offset(node.lineno, node.col_offset), self._find_offset(
+            node.end_lineno or 0, node.end_col_offset or 0
+        )
+
+    def _find_offset(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
+
+
+def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """What something must equal, in statements that are certain to be reached."""
+    for node in body:
+        if isinstance(node, ast.Return | ast.Raise):
+            return
+        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
+            "raises|suppress|Raises|warns", _unparse_contexts(node)
+        ):
+            yield from _find_expected(node.body)
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
+            yield from _find_compared(node.test)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in _EQUAL
+                and len(call.args) == 2
+                and not call.keywords
+            ):
+                yield from _choose_value_side(call.args[0], call.args[1])
+        if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
+            return
+
+
+def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
+    return " ".join(ast.unparse(item.context_expr) for item in node.items)
+
+
+def _find_compared(test: ast.Compare) -> Iterator[ast.expr]:
+    if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
+        yield from _choose_value_side(test.left, test.comparators[0])
+
+
+def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
+    """The side that is a value; where both are, nothing is tested."""
+    if _is_value(left) != _is_value(right):
+        yield left if _is_value(left) else right
+
+
+def _is_value(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in _AROUND and bool(node.args) and not node.keywords and all(map(_is_value, node.args))
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return all(map(_is_value, node.elts))
+    if isinstance(node, ast.Dict):
+        return all(key is not None and _is_value(key) for key in node.keys) and all(map(_is_value, node.values))
+    if isinstance(node, ast.UnaryOp):
+        return _is_value(node.operand)
+    return isinstance(node, ast.Constant | ast.JoinedStr | ast.Name)
+
+
+def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
+    """The values of names that refer to one: parameters of the cases, and what is assigned once."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            found[name] = [] if name in found or not _is_value(node.value) else [node.value]
+    for mark in getattr(function, "decorator_list", []):
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
+            found |= _read_cases(mark.args[0], mark.args[1])
+    # A value that has other uses too is not only expected.
+    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
+    return {name: values for name, values in found.items() if used[name] == 1}
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
+
+
+def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
+    said = (
+        [names.value]
+        if isinstance(names, ast.Constant)
+        else [getattr(one, "value", "") for one in getattr(names, "elts", [])]
+    )
+    titles = [name.strip() for text in said for name in str(text).split(",") if name.strip()]
+    found: dict[str, list[ast.expr]] = {title: [] for title in titles}
+    for case in getattr(cases, "elts", []):
+        row = case.args if isinstance(case, ast.Call) else [case] if len(titles) == 1 else getattr(case, "elts", [])
+        for title, value in zip(titles, row, strict=False):
+            found[title].append(value)
+    return found
+
+
+def _falsify_value(
+    node: ast.expr, values: Mapping[str, list[ast.expr]], place: _Places, deep: int = 0
+) -> Iterator[tuple[int, int, str]]:
+    start, end = place.span(node)
+    text = place.text[start:end]
+    if isinstance(node, ast.Name):
+        if deep < 2:
+            yield from (
+                change for value in values.get(node.id, []) for change in _falsify_value(value, values, place, deep + 1)
+            )
+    elif isinstance(node, ast.Call):
+        yield from (change for value in node.args for change in _falsify_value(value, values, place, deep))
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+        below = node.values if isinstance(node, ast.Dict) else node.elts
+        if not below:
+            yield start, end, {"[": f"[{NUMBER}]", "(": f"({NUMBER},)"}.get(text[:1], f"{{{NUMBER}: {NUMBER}}}")
+        yield from (change for value in below for change in _falsify_value(value, values, place, deep))
+    elif isinstance(node, ast.JoinedStr):
+        yield start, end, f"({text} + '~{NUMBER}')"
+    elif isinstance(node, ast.UnaryOp | ast.Constant):
+        with suppress(ValueError, TypeError):
+            yield start, end, repr(make_other_value(ast.literal_eval(node)))
+
+
+def has_no_assertion(text: str, names: set[str]) -> bool:
+    """Nothing in the functions of these names can fail except by accident."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    functions = (node for node in ast.walk(tree) if isinstance(node, _Function) and node.name in names)
+    return not any(_has_assertion(node) for function in functions for node in ast.walk(function))
+
+
+def _has_assertion(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return not isinstance(node.test, ast.Constant)
+    return (
+        isinstance(node, ast.Call | ast.Raise | ast.With)
+        and re.search(r"(?i)assert|raise|check|verify|expect|fail", ast.unparse(node)) is not None
+    )

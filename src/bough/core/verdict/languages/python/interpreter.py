@@ -1,0 +1,85 @@
+"""What Python's test runners have in common: how they start, and which files are tests."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.verdict.paths import last_segment, list_parents, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+
+MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
+PATH_PYTHON = "python3"
+"""Where a project has no environment of its own."""
+DRIVER = "run_without_runner.py"
+_PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
+
+
+def find_module_word(part: Part, at: int, name: str) -> int | None:
+    """The word that names this module, where the word at `at` is a Python that runs it: `python -m pytest`, even
+    through `coverage run -m …`."""
+    if not re.fullmatch(_PYTHON, get_program_name(part, at)):
+        return None
+    index = at + 1
+    while index < len(part):
+        word = part[index].text
+        found = get_word(part, index + 1) if word == "-m" else word[2:] if re.match(r"-m\w", word) else ""
+        if found:
+            end = index + (word == "-m")
+            if found == name:
+                return end
+            return find_module_word(part, end, name) if found == "coverage" else None
+        by_value = part[index - 1].text in ("-X", "-W", "--source", "--rcfile")
+        if not word.startswith("-") and word != "run" and not by_value:
+            return None
+        index += 1
+    return None
+
+
+def find_interpreter(look: ProjectFiles) -> str:
+    """The project's own interpreter when its virtual environment is here, else the one on the path."""
+    for depth, folder in enumerate([look.folder, *list_parents(look.folder)]):
+        for name in (".venv", "venv"):
+            place = f"{folder}/{name}" if folder else name
+            if look.has_in_workspace(f"{place}/bin/python", f"{place}/pyvenv.cfg"):
+                return f"{'../' * depth}{name}/bin/python"
+    return PATH_PYTHON
+
+
+def add_sources(command: str, look: ProjectFiles) -> str:
+    """The command of a project whose own sources are not on the module path."""
+    sources = any(path.startswith("src/") for path in look)
+    return f'PYTHONPATH="$PWD/src:$PYTHONPATH" {command}' if sources else command
+
+
+def make_driver_command(command: str) -> list[str]:
+    """The interpreter that a check's tests run in, told to run the text that follows."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # A shell reads it differently; then use what is on the PATH.
+        words = []
+    for at, word in enumerate(words):
+        if re.fullmatch(r"(.*/)?python[\d.]*", word):
+            return [*words[: at + 1], "-c"]
+        if re.fullmatch(r"(.*/)?(pytest|py\.test)", word):
+            folder = word.rpartition("/")[0]
+            return [*words[:at], f"{folder}/python" if folder else "python3", "-c"]
+    return ["python3", "-c"]
+
+
+def list_python_tests(look: ProjectFiles) -> list[str]:
+    """The files that are Python tests by their name, except those of projects nested in this one."""
+    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_read_file_patterns(look)]))
+    nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
+    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
+    return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
+
+
+def _read_file_patterns(look: ProjectFiles) -> list[str]:
+    """pytest's `python_files`, as regular expressions."""
+    found: list[str] = []
+    for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
+        for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
+            found += [re.escape(glob).replace(r"\*", ".*") for glob in re.findall(r"[\w*.-]+\.py\b", value)]
+    return found

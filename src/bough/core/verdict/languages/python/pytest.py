@@ -1,0 +1,236 @@
+"""pytest: told to report by its environment, which also reaches it below make, tox, nox and scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, get_program_name, insert_arguments
+from bough.core.verdict.cases import make_case
+from bough.core.verdict.junit import make_plain_id, read_junit
+from bough.core.verdict.languages.python.interpreter import (
+    DRIVER,
+    MANIFESTS,
+    add_sources,
+    find_interpreter,
+    find_module_word,
+    list_python_tests,
+    make_driver_command,
+)
+from bough.core.verdict.languages.python.tox import hand_on_variable
+from bough.core.verdict.paths import last_segment
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import (
+    ClosingLine,
+    Progress,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+    join_options,
+    sum_numbers,
+)
+
+_STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
+_VALUED = frozenset(
+    """-k -m -p -c -o -W -r -n --rootdir --confcutdir --tb --maxfail --junitxml --junit-xml --ignore --ignore-glob
+    --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
+    --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
+)
+_CLOSING = (
+    r"(?:=+ )?(no tests ran|(?:\d{1,9} (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|reruns?"
+    r"|subtests passed|subtests failed|subtests skipped)(?:, )?)+)"
+    r" in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
+)
+_FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
+_DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
+_DEPENDENCIES = (
+    r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py"
+    r"|[\w-]*requirements[\w-]*\.txt|requirements/[^/]+\.txt"
+)
+
+
+class Pytest(Runner):
+    name = "pytest"
+    settings = r"\.?pytest\.(ini|toml)|conftest\.py"
+    sections = (("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
+    suffixes = (".py",)
+    manifests = MANIFESTS
+    runs_tests_of = ("unittest",)
+    always_reports = True
+    leaves = ".cache/v/cache/nodeids"
+    unique_ids = r"[^:]*\.py(::|$)"
+    by_environment = True
+    refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
+    stopped = (
+        r"!+ (?:_pytest\.outcomes\.Exit|stopping after|Interrupted|KeyboardInterrupt|xdist\.dsession\.Interrupted)\b"
+        r".* !+"
+    )
+    steps = (
+        r"\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]",
+        r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) \S.*",
+    )
+    bad = frozenset({"FAILED", "ERROR"})
+    total = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?"
+    summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
+    probe_path = "{at}test_probe_{name}.py"
+    probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
+    probe_case = r"(?:async )?def (test\w*)\("
+    probe_hint = r"\bpy(thon|test)"
+    probe_broken = (2, 3, 4, 5)
+    no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
+    driver = DRIVER
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if get_program_name(part, at) in ("pytest", "py.test", "pytest-3"):
+            return at
+        return find_module_word(part, at, "pytest")
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        made = hand_on_variable(command, env, "PYTEST_ADDOPTS")
+        made["PYTEST_ADDOPTS"] = join_options(env.get("PYTEST_ADDOPTS"), _make_options(report, command))
+        # The command line comes after PYTEST_ADDOPTS and wins, so a `-x` in it can only be undone at its end.
+        stops = self.place(command) and re.search(_STOPS_EARLY, command)
+        return (self.append(command, "--maxfail=0") or command) if stops else command, made
+
+    def can_name(self, id: str) -> bool:
+        return bool(re.match(self.unique_ids, id))
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        words = found.part[found.head + 1 :]
+        chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
+        # From right to left, so that the positions of the words further left stay valid.
+        line = insert_arguments(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
+        for word in reversed(chosen):
+            line = line[: word.start].rstrip(" ") + line[word.end :]
+        return line
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        return read_junit(report, root, _make_id, self.unique_ids)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        found = []
+        for at, line in find_last_lines(lines):
+            if match := re.fullmatch(_CLOSING, line.strip()):
+                counts = re.sub(r"\d+ subtests passed", "", match[1])
+                failed = sum_numbers(counts, "failed", "errors?", "subtests failed")
+                skipped = sum_numbers(counts, "skipped", "xfailed", "subtests skipped")
+                found.append(ClosingLine(at, sum_numbers(counts, "passed", "xpassed"), failed, skipped))
+        return choose_worst(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        """Those that failed, from the short summary that ends the output."""
+        starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ short test summary info =+", line)]
+        matches = [re.fullmatch(_FAILED, line) for line in (lines[starts[-1] :] if starts else [])]
+        return [
+            make_case(match[2], "error" if match[1] == "ERROR" else "failed", match[3] or "", root=root)
+            for match in matches
+            if match
+        ]
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        if so_far.over or not (dots := re.fullmatch(_DOTS, line)):
+            return super().count(so_far, line)
+        marks = dots[1] or dots[2]
+        failed = marks.count("F") + marks.count("E")
+        return replace(so_far, done=so_far.done + len(marks), failed=so_far.failed + failed)
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        tests, sign = list_python_tests(look), find_pytest_sign(look)
+        doctests = re.search(r"--doctest-(modules|glob)", look.text("pyproject.toml") + look.text("pytest.ini"))
+        if tests or (sign and doctests):
+            return ProjectCommand(
+                f"{find_interpreter(look)} -m pytest", sign or f"there are Python tests ({tests[0]})", "Python"
+            )
+        return None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
+
+    def outside(self, command: str, look: ProjectFiles) -> str:
+        return add_sources(command, look)
+
+    def probe(self, path: str, command: str) -> str:
+        return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        narrowed = self.narrow(command, paths)
+        return f"{narrowed} -rA" if narrowed else ""
+
+    def find_passed(self, output: str) -> set[str]:
+        said: dict[str, set[str]] = {}
+        lines = r"(?m)^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+?\.py)(?:::|\s|$)"
+        for outcome, path in re.findall(lines, output):
+            said.setdefault(path, set()).add(outcome)
+        return {path for path, outcomes in said.items() if outcomes == {"PASSED"}}
+
+    def drive(self, command: str) -> list[str]:
+        return make_driver_command(command)
+
+
+def find_pytest_sign(look: ProjectFiles) -> str:
+    """Where a project shows that it uses pytest, as a phrase for people; empty when nowhere."""
+    for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
+        if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
+            return f"pytest is configured in {name}"
+    if any(last_segment(path) == "conftest.py" for path in look):
+        return "there is a conftest.py"
+    for path in look:
+        if path.count("/") < 2 and re.fullmatch(_DEPENDENCIES, path) and re.search(r"\bpytest\b", look.text(path)):
+            return f"{path} names pytest"
+    return ""
+
+
+def _make_options(report: str, command: str) -> str:
+    # xunit1 is the family that names each test's file.
+    # One file that cannot be collected must not hide what all the others say.
+    options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
+    if "no:cacheprovider" in command:  # Then the next option would be unknown.
+        return options
+    # pytest's cache stays out of the workspace, and is new as the report is: a configured `--lf` leaves no test out.
+    return f"{options} -o {quote(f'cache_dir={report}.cache')}"
+
+
+def _selects(word: str, before: str) -> bool:
+    """Whether a word of a command is a path or test id, and not an option or its value."""
+    if word.startswith("-") or before in _VALUED:
+        return False
+    # The value of a plugin's option looks like anything but a path.
+    return not before.startswith("--") or "=" in before or "/" in word or ".py" in word
+
+
+# pytest's own ids, out of a report that writes modules and classes with dots between all
+
+
+def _make_id(file: str, group: str, name: str) -> str:
+    if not (file.endswith(".py") or (not file and _is_dotted(group or name))):
+        return make_plain_id(file, group, name)
+    dotted = file.removesuffix(".py").replace("/", ".")
+    if not group:  # A file that could not be collected: its name is in the test's place.
+        return file or name.replace(".", "/") + ".py"
+    if file and (group == dotted or group.startswith(f"{dotted}.")):
+        classes = group[len(dotted) + 1 :].split(".")
+    else:
+        # No file, or that of a base class in another module, from which the test was inherited.
+        segments = group.split(".")
+        end = _find_module_end(segments) or len(segments)
+        file, classes = "/".join(segments[:end]) + ".py", segments[end:]
+    return "::".join([file, *filter(None, classes), name])
+
+
+def _is_dotted(text: str) -> bool:
+    """Whether this is how pytest writes a module and its classes: `tests.test_a.TestX`."""
+    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _find_module_end(text.split(".")) > 0
+
+
+def _find_module_end(segments: list[str]) -> int:
+    """How many segments are the module: up to the last that is named like a test file."""
+    named = [at for at, segment in enumerate(segments, 1) if re.fullmatch(r"test_.+|.+_test|conftest", segment)]
+    return named[-1] if named else 0

@@ -1,0 +1,208 @@
+"""unittest, which comes with Python: it names its tests on standard output when it is told to be verbose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from shlex import quote
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_word
+from bough.core.verdict.cases import make_case
+from bough.core.verdict.languages.python.interpreter import (
+    DRIVER,
+    MANIFESTS,
+    add_sources,
+    find_interpreter,
+    find_module_word,
+    list_python_tests,
+    make_driver_command,
+)
+from bough.core.verdict.languages.python.pytest import find_pytest_sign
+from bough.core.verdict.paths import last_segment, list_parents, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import (
+    MOST_LINES,
+    ClosingLine,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+)
+
+_MOST_READ = 300
+"""Files that are read to learn which framework a project's tests use."""
+_RAN = r"Ran (\d{1,9}) tests? in [\d.]+s"
+_END = r"(OK|FAILED|NO TESTS RAN)(?: \(((?:[a-z ]+=\d{1,9}(?:, )?)+)\))?"
+_TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
+_ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
+_BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)|Failure: (\w+ \(.*\)))"
+"""The second form is nose's, of what it could not load."""
+_LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
+_FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
+_OUTCOMES: dict[str, CaseOutcome] = {
+    "ok": "passed",
+    "FAIL": "failed",
+    "ERROR": "error",
+    "UNEXPECTED SUCCESS": "failed",
+    "expected failure": "skipped",
+    "unexpected success": "failed",
+}
+
+
+class Unittest(Runner):
+    name = "unittest"
+    suffixes = (".py",)
+    manifests = MANIFESTS
+    steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
+    bad = frozenset({"FAIL", "ERROR", "unexpected success"})
+    summary = r"={70}"
+    placeholder = (
+        r"(?:.*[./])?([^./]+): (?:ModuleNotFound|Import|Attribute)Error: .*(?:No module named|has no attribute)"
+        r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
+    )
+    probe_path = "{at}test_probe_{name}.py"
+    probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
+    probe_case = r"    (?:async )?def (test\w*)\("
+    probe_broken = (5,)
+    no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
+    driver = DRIVER
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        end = find_module_word(part, at, "unittest")
+        return end if end is None else end + (get_word(part, end + 1) == "discover")
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        return self.put_in(command, "-v"), dict(env)
+
+    def can_name(self, id: str) -> bool:
+        return True
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        found = []
+        for (at, end), (_, ran) in pairwise(find_last_lines(lines)):
+            counts, word = re.fullmatch(_RAN, ran.strip()), re.fullmatch(_END, end.strip())
+            if counts and word:
+                by_kind = {k: int(n) for k, n in re.findall(r"([a-z ]+?)=(\d+)", (word[2] or "").replace(", ", ","))}
+                failed = sum(by_kind.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
+                skipped = by_kind.get("skipped", 0) + by_kind.get("expected failures", 0)
+                failed = max(failed, int(word[1] == "FAILED"))
+                found.append(ClosingLine(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
+        return choose_worst(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        """The lines of -v show which tests there were, the blocks below them which failed, and how."""
+        outcomes: dict[str, CaseOutcome] = {}
+        current = ""
+        blocks = next((at for at, line in enumerate(lines) if line == "=" * 70), len(lines))
+        for line in lines[:blocks]:
+            test = re.fullmatch(_TEST, line)
+            if test:
+                current = _make_id(test[1], test[2])
+                # A test that prints breaks its line; it passed unless a block says otherwise.
+                outcomes.setdefault(current, "passed")
+            ending = re.fullmatch(_ENDING, test[3] if test else line)
+            if ending and current:
+                outcomes[current] = _OUTCOMES.get(ending[1], "skipped")
+                current = ""
+        bad = _read_blocks(lines[blocks:])
+        outcomes.update({name: outcome for name, (outcome, _) in bad.items()})
+        cases = []
+        for name, outcome in outcomes.items():
+            trace = bad[name][1] if name in bad else []
+            cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
+        return cases
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        tests = list_python_tests(look)
+        command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
+        return (
+            ProjectCommand(command, "the tests use unittest, and nothing names pytest", "Python") if command else None
+        )
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
+        named = not test and re.fullmatch(r"[\w/]+\.py", path)
+        return (
+            f"{find_interpreter(look)} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
+        )
+
+    def outside(self, command: str, look: ProjectFiles) -> str:
+        return add_sources(command, look)
+
+    def probe(self, path: str, command: str) -> str:
+        python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
+        return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
+
+    def drive(self, command: str) -> list[str]:
+        return make_driver_command(command)
+
+
+def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
+    """Whether these tests use unittest, and nothing shows that the project uses pytest."""
+    if find_pytest_sign(look):
+        return False
+    texts = [look.text(test) for test in tests]
+    if any(re.search(r"^\s*(import|from) pytest\b|^(async )?def test", text, re.MULTILINE) for text in texts):
+        return False
+    return any(re.search(r"^\s*(import|from) unittest\b", text, re.MULTILINE) for text in texts)
+
+
+def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
+    """unittest finds tests only in packages below its starting folder, and only by one pattern."""
+    named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
+    if len(named) > 1:
+        return ""
+    pattern = "" if named == {"test*.py"} else f" -p {quote(named.pop())}"
+    folders = {parent_folder(path) for path in tests}
+    if all(_is_package(look, folder) for folder in folders):
+        return f"{find_interpreter(look)} -m unittest discover{pattern}"
+    tops = {folder.partition("/")[0] for folder in folders}
+    if len(tops) == 1 and (top := tops.pop()):
+        inner = look.inside(top)
+        below = {folder[len(top) + 1 :] for folder in folders}
+        if all(_is_package(inner, folder) for folder in below):
+            return f"{find_interpreter(look)} -m unittest discover -s {quote(top)}{pattern}"
+    return ""
+
+
+def _is_package(look: ProjectFiles, folder: str) -> bool:
+    """Whether each folder on the way down is a package."""
+    return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
+
+
+def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
+    found: dict[str, tuple[CaseOutcome, list[str]]] = {}
+    current: list[str] | None = None
+    for at, line in enumerate(lines):
+        block = re.fullmatch(_BLOCK, line)
+        if line in ("=" * 70, "-" * 70):
+            # The rule under a block's title belongs to it; one before `Ran 3 tests` ends the last block.
+            current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
+        elif block and at and lines[at - 1] == "=" * 70:
+            # Several sub-tests of one test may have failed; the first is reported.
+            name = _make_id(block[2], block[3]) if block[2] else block[5]
+            current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
+            current = current if not current else []
+        elif current is not None and len(current) < MOST_LINES * 3:
+            current.append(line)
+    return found
+
+
+def _find_last_error(trace: Sequence[str]) -> str:
+    """`ValueError: x`: the last unindented line that names an error."""
+    named = [
+        line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
+    ]
+    return named[-1] if named else ""
+
+
+def _make_id(name: str, dotted: str) -> str:
+    """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
+    dotted = re.sub(rf"^(?:{_LOADERS})\.?", "", dotted)
+    if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
+        return dotted
+    return f"{dotted}.{name}" if dotted else name

@@ -1,0 +1,118 @@
+"""Ruby, with RSpec, which writes its own JSON to a file in addition to its usual output, and Minitest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from shlex import quote
+
+import msgspec
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_program_name
+from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.junit import MOST_TEXT
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+
+_OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
+
+
+class RSpec(Runner):
+    name = "rspec"
+    settings = r"\.rspec"
+    suffixes = (".rb",)
+    manifests = ("Gemfile",)
+    closes = (
+        r"(?P<total>\d{1,9}) examples?, (?P<failed>\d{1,9}) failures?(?:, (?P<skipped>\d{1,9}) pending)?"
+        r"(?:, (?P<failed2>\d{1,9}) errors? occurred outside of examples)?"
+    )
+
+    placeholder = r"(?s)outside of examples \d+: .*loading \./(\S+?)\.\s.*cannot load such file -- \S*\1"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return at if get_program_name(part, at) == "rspec" else None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        shown = "" if re.search(r"\s(-f|--format)\b", command) else "--format progress "
+        return self.append(command, f"{shown}--format json --out {quote(report)}") or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, " ".join(f"--example {quote(strip_file(one))}" for one in ids))
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        if (read := decode_report(report, _Report)) is None:
+            return None
+        cases = []
+        for each in read.examples[:MOST_CASES]:
+            own = (frame for frame in each.exception.backtrace or () if "/gems/" not in frame)
+            message, trace = each.exception.message.strip(), "\n".join(own)[:MOST_TEXT]
+            name = f"{each.file_path.removeprefix('./')}::{each.full_description}"
+            outcome = _OUTCOMES.get(each.status, "skipped")
+            cases.append(make_case(name, outcome, message, trace, each.run_time or 0.0, root))
+        for number in range(read.summary.errors_outside_of_examples_count):
+            cases.append(make_case(f"outside of examples {number + 1}", "error", "\n".join(read.messages)))
+        return deduplicate(cases)
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):
+            return ProjectCommand(f"{make_bundle_prefix(look)}rspec", "there is a spec/", "spec/")
+        return None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
+        return f"{make_bundle_prefix(look)}rspec {quote(path)}" if path.endswith("_spec.rb") else None
+
+
+def make_bundle_prefix(look: ProjectFiles) -> str:
+    return "bundle exec " if "Gemfile" in look.files else ""
+
+
+class _Exception(msgspec.Struct, frozen=True):
+    message: str = ""
+    backtrace: list[str] | None = None
+
+
+class _Example(msgspec.Struct):
+    full_description: str = ""
+    status: str = ""
+    file_path: str = ""
+    run_time: float | None = None
+    exception: _Exception = _Exception()
+
+
+class _Summary(msgspec.Struct, frozen=True):
+    errors_outside_of_examples_count: int = 0
+
+
+class _Report(msgspec.Struct):
+    examples: list[_Example]
+    summary: _Summary = _Summary()
+    messages: list[str] = []
+
+
+class Minitest(Runner):
+    """And test-unit: files that run themselves."""
+
+    name = "minitest"
+    suffixes = (".rb",)
+    manifests = ("Gemfile",)
+    closes = (
+        r"(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures, (?P<failed2>\d{1,9}) errors"
+        r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"
+    )
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"{make_bundle_prefix(look)}ruby -Ilib -Itest {quote(path)}"
+
+
+class Ruby(Language):
+    name = "ruby"
+    suffixes = ("rb",)
+    test_names = r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"
+    runners = (RSpec(), Minitest())
+    manifests = ("Gemfile",)
+    programs = frozenset({"rspec", "rake", "bundle"})
+
+
+LANGUAGE = Ruby()

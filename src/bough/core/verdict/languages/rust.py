@@ -1,0 +1,212 @@
+"""Rust, with `cargo test` and `cargo nextest`: told to continue after the first test program that fails, they name all
+tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
+from bough.core.verdict.cases import MOST_CASES, make_case
+from bough.core.verdict.language import Installation, Language, Missing, ReadText, find_table_name
+from bough.core.verdict.paths import find_stem, parent_folder
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import (
+    MOST_LINES,
+    ClosingLine,
+    Progress,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+    strip_file,
+    sum_numbers,
+    sum_up,
+)
+from bough.core.verdict.texts import find_closing_brace
+
+_CLOSING = (
+    r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
+    r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
+)
+_NEXTEST_CLOSING = r"Summary \[ *[\d.]+s\] (\d{1,9})(?:/\d+)? tests? run: (\d{1,9} passed.*|\d{1,9} failed.*|.*skipped)"
+_SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
+_DOC_SECTION = r" +Doc-tests (\S+)"
+_TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
+_OUTPUT = r"---- (.+?) stdout ----"
+_NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
+_OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
+
+
+class Cargo(Runner):
+    name = "cargo"
+    settings = r"nextest\.toml|rust-toolchain(\.toml)?"
+    sections = (
+        ("Cargo.toml", "test"),
+        ("Cargo.toml", "bench"),
+        ("Cargo.toml", "bin"),
+        ("Cargo.toml", "lib"),
+        ("Cargo.toml", "profile"),
+        ("Cargo.toml", "lints"),
+    )
+    suffixes = (".rs",)
+    manifests = ("Cargo.toml",)
+    steps = (r"test .+ \.\.\. (ok|FAILED|ignored)(?:, .*)?", r" +(PASS|FAIL|SKIP) \[ *[\d.]+s\] \S.*")
+    bad = frozenset({"FAILED", "FAIL"})
+    total = r"running (\d{1,7}) tests?"
+    summary = r"failures:"
+    probe_path = "tests/probe_{name}.rs"
+    probe_how = "An integration test: `use` the crate by its name; one `#[test]` function."
+    no_test = r"could not compile"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        found = find_subcommand(part, at, "test", "t", "nextest") if get_program_name(part, at) == "cargo" else None
+        more = found is not None and part[found].text == "nextest" and get_word(part, found + 1) == "run"
+        return found if found is None else found + more
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        return self.put_in(command, "--no-fail-fast"), dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        names = sorted({strip_file(one) for one in ids})
+        # A documentation test's name ends with its line number, which its id leaves out: then the names are prefixes.
+        exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
+        dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
+        return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        found = []
+        for at, line in find_last_lines(lines):
+            if match := re.fullmatch(_NEXTEST_CLOSING, line.strip()):
+                failed = sum_numbers(match[2], "failed", "timed out", "exec failed")
+                found.append(ClosingLine(at, sum_numbers(match[2], "passed"), failed, sum_numbers(match[2], "skipped")))
+        if found:
+            return choose_worst(found)
+        for at, line in enumerate(lines):
+            if match := re.fullmatch(_CLOSING, line):
+                found.append(ClosingLine(at, int(match[1]), int(match[2]), int(match[3])))
+        return sum_up(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _read_traces(lines)
+        seen: set[tuple[str, str]] = set()
+        for line in lines:
+            if (section := re.fullmatch(_SECTION, line)) is not None:
+                target = f"{section[2]}:{section[1]}"
+            elif (docs := re.fullmatch(_DOC_SECTION, line)) is not None:
+                target = f"{docs[1]}:doc"
+            elif (test := re.fullmatch(_TEST, line)) is not None:
+                found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
+            elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
+                seen.add((test[2], test[3]))  # The summary names failures again.
+                found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
+        # Documentation tests of one item differ only by their line and come in any order: use that of the file.
+        found.sort(
+            key=lambda each: (each[0].endswith(":doc"), _parse_line_number(each[1]) if each[0].endswith(":doc") else 0)
+        )
+        cases = []
+        for target, name, outcome in found[:MOST_CASES]:
+            trace = traces.get(name, [])
+            # The line number of a documentation test moves with every edit above it.
+            stable = re.sub(r" \(line \d+\).*", "", name)
+            cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
+        return cases
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        # It reports the number of tests, and then the failures, for each of its programs.
+        return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        if "Cargo.toml" not in look.files:
+            return None
+        whole = re.search(r"^\[workspace\]", look.text("Cargo.toml"), re.MULTILINE)
+        return ProjectCommand(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        whole = " --test" if parent_folder(path) == "tests" else ""
+        return f"cargo test{whole} {quote(find_stem(path))}"
+
+    def probe(self, path: str, command: str) -> str:
+        return f"cargo test --test {quote(find_stem(path))}"
+
+
+def _parse_line_number(name: str) -> int:
+    match = re.search(r"\(line (\d{1,9})\)", name)
+    return int(match[1]) if match else 0
+
+
+def _read_traces(lines: Sequence[str]) -> dict[str, list[str]]:
+    """What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names."""
+    traces: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in lines:
+        if (match := re.fullmatch(_OUTPUT, line)) is not None:
+            current = traces.setdefault(match[1], [])
+        elif line in ("failures:", "successes:") or line.startswith("test result: "):
+            current = None
+        elif current is not None and len(current) < MOST_LINES:
+            current.append(line)
+    return traces
+
+
+def _find_panic(trace: Sequence[str]) -> str:
+    for at, line in enumerate(trace):
+        if re.match(r"thread '.*' .*panicked at ", line):
+            told = [each.strip() for each in trace[at + 1 : at + 4]]
+            stops = [n for n, each in enumerate(told) if not each or each.startswith(("note:", "stack backtrace"))]
+            return " ".join(told[: stops[0]] if stops else told) or line
+    return ""
+
+
+class Rust(Language):
+    name = "rust"
+    suffixes = ("rs",)
+    comment = "//"
+    rank = 4
+    runners = (Cargo(),)
+    manifests = ("Cargo.toml",)
+    dependency_files = r"(^|/)Cargo\.toml$"
+    settings = r"\.cargo/config[^/]*"
+    programs = frozenset({"cargo"})
+    signs = (
+        ("tests", r"cfg!?\(.*\btest\b"),
+        ("start", "std::env"),
+        ("callers", "Backtrace thread::current"),
+        ("meaning", "PartialEq"),
+        ("interpreter", "macro_rules"),
+        ("sources", "fs::read"),
+    )
+    frames = r"/rustc/"
+    noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
+    moved = r"error\[E\d+\]"
+
+    def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
+        modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
+        return [(found.start(), find_closing_brace(text, found.end())) for found in re.finditer(modules, text)]
+
+    def holds_test(self, test: str, path: str) -> bool:
+        """A test may be named by the crate that it is in."""
+        file = test.partition("::")[0]
+        return file.rpartition(":")[2] == path or not file.endswith(".rs")
+
+    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+        pattern = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
+        found = next((hit for text in texts if (hit := re.search(pattern, text))), None)
+        return Missing("package", found[1] or found[2] or "a crate", "Cargo.toml", self.name) if found else None
+
+    def explain_install(self, missing: Missing, place: Installation) -> str:
+        return "Run `cargo fetch` first, where there is network access."
+
+    def list_project_names(self, read: ReadText) -> Iterable[str]:
+        if name := find_table_name(read("Cargo.toml"), "package"):
+            yield name
+
+
+LANGUAGE = Rust()

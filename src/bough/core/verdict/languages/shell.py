@@ -1,0 +1,45 @@
+"""Shell scripts, which may be tests themselves, and any TAP stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from shlex import quote
+
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, Runner
+
+
+class Tap(Runner):
+    """Any TAP stream that keeps its plan (bats, tape, node-tap …), and scripts that are tests themselves."""
+
+    name = "tap"
+    suffixes = (".sh", ".bats")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        point = r"(not )?ok\b(?: (\d{1,9}))?(?: -)?.*?(?: # (SKIP|TODO|skip|todo)\b.*)?"
+        plans = [(at, int(plan[1])) for at, line in enumerate(lines) if (plan := re.fullmatch(r"1\.\.(\d{1,9})", line))]
+        points = [each for line in lines if line.startswith(("ok", "not ok")) and (each := re.fullmatch(point, line))]
+        if len(plans) != 1 or plans[0][1] != len(points):
+            return None
+        skipped = sum(1 for each in points if each[3])
+        failed = sum(1 for each in points if each[1] and not each[3])
+        return ClosingLine(plans[0][0], len(points) - failed - skipped, failed, skipped)
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"{'bats' if path.endswith('.bats') else 'bash'} {quote(path)}"
+
+
+class Shell(Language):
+    name = "shell"
+    suffixes = ("sh", "bash", "bats")
+    test_names = r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$"
+    rank = 99
+    scripts = True
+    asserts = rf"\[\[?|test|{Language.asserts}"
+    runners = (Tap(),)
+    programs = frozenset({*"bats sh bash env test cmp diff grep expr".split()})  # noqa: SIM905
+
+
+LANGUAGE = Shell()

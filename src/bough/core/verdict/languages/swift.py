@@ -1,0 +1,16 @@
+"""Swift."""
+
+from __future__ import annotations
+
+from bough.core.verdict.language import Language
+
+
+class Swift(Language):
+    name = "swift"
+    suffixes = ("swift",)
+    test_names = r"Tests?\.swift$"
+    comment = "//"
+    programs = frozenset({"swift"})
+
+
+LANGUAGE = Swift()

@@ -1,0 +1,180 @@
+"""The original tests, run against the new code. Pure: compares their results there with those at the base.
+
+The test side of a run's base is restored around the new product code, and the whole check runs there. Every test that
+passed at the base must exist and pass. What failed there must pass too: the ordinary check is green, and so claims that
+it does. Where it is not, because known failures are accepted, nothing is claimed about what still fails in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Case, Disagreement, Report
+from bough.core.verdict.check_run import CRASHED, Baseline
+from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.runners import is_placeholder
+
+THE_CHECK = "the check"
+"""Used for its tests where they have no names."""
+SHOWN_LINES = 12
+SHOWN_TEXT = 600
+_MOVED = "|".join(language.moved for language in LANGUAGES if language.moved)
+_BROKEN = rf"{_MOVED}|ENOENT|[Nn]o such file|[Cc]annot find|[Nn]ot[ _](?:found|defined)|NOT_FOUND"
+
+
+def has_results(baseline: Baseline) -> bool:
+    """Whether there is anything at the base that could disagree."""
+    report = baseline.report
+    return bool(report.cases or report.passed or report.failed or baseline.exit_status == 0 or baseline.refuted)
+
+
+def find_disagreements(
+    baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
+) -> dict[str, Disagreement]:
+    """By test. `then`: the check's result with the test side of the base on the new code; `now`: with that of the
+    work."""
+    if not then.report.cases and not baseline.report.cases:
+        said = _compare_as_whole(baseline, then)
+        return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
+    still = {case.id for case in now.failing} if now is not None else set[str]()
+    accepted = {case.id for case in baseline.report.failing if case.id in still or is_placeholder(case, runner)}
+    found = {case.id: _make_failing(case) for case in then.report.failing if case.id not in accepted}
+    found |= _find_missing(baseline, then, found)
+    if not found and (less := _explain_fewer(baseline, then)):
+        found = {THE_CHECK: Disagreement(THE_CHECK, said=less)}
+    return found
+
+
+def _make_failing(case: Case) -> Disagreement:
+    said = _first_line(case.message)
+    return Disagreement(case.id, find_file(case.id), said=said, asked=not re.match(_MOVED, said))
+
+
+def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
+    """Tests that passed at the base and are missing, or skipped."""
+    outcomes = {case.id: case.outcome for case in then.report.cases}
+    names = {strip_parameters(id) for id in outcomes}
+    unloaded = {find_file(id): one.said for id, one in failing.items() if "::" not in id}
+    # Some runners name only what failed: then nothing can be missed.
+    complete = len(outcomes) >= then.report.passed + then.report.failed
+    found = {}
+    for case in baseline.report.cases:
+        file = find_file(case.id)
+        then_said = outcomes.get(case.id)
+        if case.outcome == "skipped" or then_said in ("passed", "failed", "error") or file in unloaded:
+            continue
+        if then_said == "skipped":
+            found[case.id] = Disagreement(case.id, file, said="it is skipped")
+        elif case.outcome == "passed" and complete and strip_parameters(case.id) not in names:
+            found[case.id] = Disagreement(case.id, file, said="it does not run", asked=False)
+    return found
+
+
+def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
+    named = len(then.report.cases) >= then.report.passed + then.report.failed
+    if named or then.report.passed >= baseline.report.passed:
+        return ""
+    return f"only {then.report.passed} tests pass, where {baseline.report.passed} passed at the base"
+
+
+def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
+    """For checks whose tests have no names."""
+    was, now = baseline.report, then.report
+    ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
+    if then.exit_status == 0:
+        return f"only {now.passed} tests pass, where {was.passed} passed at the base" if now.passed < was.passed else ""
+    if baseline.exit_status == 0 or was.failed:
+        return ended
+    # All that is known is that it failed: it has to be seen to fail in the same way.
+    return ended if baseline.refuted and baseline.refuted == then.refuted else ""
+
+
+def find_mended(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
+    """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
+    on the new code."""
+    if then.report.cases:
+        failed = tuple(case.id for case in baseline.report.failing)
+        passing = (case.id for case in then.report.cases if case.outcome == "passed")
+        return tuple(id for id in passing if id in failed or find_file(id) in failed)
+    refused = baseline.exit_status is not None and 0 < baseline.exit_status < CRASHED
+    return (THE_CHECK,) if refused and then.exit_status == 0 else ()
+
+
+def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:
+    """They fail just as they did at the base: that is not chance, and need not be confirmed."""
+    said = {case.id: _first_line(case.message) for case in baseline.report.failing}
+    return bool(found) and all(one.said and said.get(id) == one.said for id, one in found.items())
+
+
+def hash_refutation(text: str) -> str:
+    """What a check printed, without numbers, as a hash, unless something that it uses was missing: then it tested
+    nothing. `text`: without the path of the workspace, which differs each time."""
+    if re.search(_BROKEN, text):
+        return ""
+    return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
+
+
+def find_file(id: str) -> str:
+    return id.partition("::")[0]
+
+
+def strip_parameters(id: str) -> str:
+    """A test without its parameters, which may contain anything."""
+    return id.partition("[")[0]
+
+
+def _first_line(message: str) -> str:
+    return next((line.strip() for line in message.splitlines() if line.strip()), "")[:SHOWN_TEXT]
+
+
+# ── what it expected, and what it expects now ───────────────────────────────────────────────────────────────────────
+
+
+def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
+    """The lines of the test that the work changed; where the test itself is unchanged, nothing."""
+    path = one.path if one.path in before else next((path for path in before if _is_in_module(path, one.test)), "")
+    if not path or before[path] == after.get(path):
+        return one
+    old, new = before[path].splitlines(), after.get(path, "").splitlines()
+    start, end = _find_block(old, one.test)
+    removed: list[str] = []
+    added: list[str] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal" and (start <= a < end or start < b <= end):
+            removed += old[max(a, start) : min(b, end)]
+            added += new[c:d]
+    return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
+
+
+def _is_in_module(path: str, test: str) -> bool:
+    """A runner may refer to a file as a module (`tests.test_calc.Adding.test_add`)."""
+    return test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
+
+
+def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
+    """Where a test is in its file; the whole file when its name is not found there."""
+    name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(test))[-1].strip()
+    at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
+    if at is None:
+        return 0, len(lines)
+    indent = len(lines[at]) - len(lines[at].lstrip())
+    while at and lines[at - 1].strip().startswith(("@", "#[")):
+        at -= 1
+    begun = next(n for n in range(at, len(lines)) if name in lines[n])
+    end = begun + 1
+    while end < len(lines):
+        line = lines[end]
+        if line.strip() and len(line) - len(line.lstrip()) <= indent and not re.match(r"\s*[)\]}]", line):
+            break
+        end += 1
+    return at, end
+
+
+def _limit_lines(lines: Sequence[str]) -> str:
+    kept = [line for line in lines if line.strip()][:SHOWN_LINES]
+    return "\n".join(kept)[:SHOWN_TEXT]

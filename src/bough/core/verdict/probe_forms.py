@@ -1,0 +1,125 @@
+"""Probes in the project's own test framework: how one is written there, and the results of running it.
+
+Each probe has its own file and its own process, in a checkout that nobody works in. Only the exit status decides; a
+file that cannot be run as a test at all shows nothing. Where no runner is known, a probe is a shell script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from shlex import quote
+
+import msgspec
+
+from bough.core.acceptance.probes import OUTPUT, Form, Probe, Probed
+from bough.core.acceptance.verdict import Check
+from bough.core.verdict.cases import cut_middle
+from bough.core.verdict.check_run import Finished
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
+from bough.core.verdict.registry import RUNNERS, find_runner
+from bough.core.verdict.runner import Runner
+
+_SCRIPT = "sh"
+_SCRIPT_HOW = "A shell script that ends with exit status 0 when what it shows holds, and with another when it does not."
+_SCRIPT_BROKEN = (126, 127)
+
+
+def find_form(check: Check, paths: Sequence[str]) -> Form:
+    """How a probe for this check is written."""
+    runner = _find_probe_runner(check, paths)
+    if runner is None:
+        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW)
+    tests = [path for path in paths if is_test_path(path)]
+    folder = _find_folder(runner, tests)
+    path = runner.probe_path.replace("{at}", f"{folder}/" if folder else "")
+    path = path.replace("{suffix}", runner.find_probe_suffix(tests))
+    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=runner.probe_case)
+
+
+def _find_probe_runner(check: Check, paths: Sequence[str]) -> Runner | None:
+    """The check's runner; of a command that shows none, one whose program it names."""
+    runner = find_runner(check.runner)
+    if runner is None or not runner.probe_path:
+        suffixes = {f".{find_suffix(path)}" for path in paths}
+        fitting = (each for each in RUNNERS if each.probe_hint and not suffixes.isdisjoint(each.suffixes))
+        runner = next((each for each in fitting if re.search(each.probe_hint, check.command)), None)
+    return runner
+
+
+def _find_folder(runner: Runner, tests: Sequence[str]) -> str:
+    """Where the project keeps most of its tests."""
+    own = (path for path in tests if _is_named(path) and path.endswith(runner.suffixes))
+    most = Counter(map(parent_folder, own)).most_common(1)
+    return most[0][0] if most else ""
+
+
+def _is_named(path: str) -> bool:
+    """Named like a test itself, not only next to tests."""
+    return re.search(r"test|spec", last_segment(path)) is not None and not last_segment(path).startswith("conftest")
+
+
+def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
+    """An existing test that can serve as a model, preferably one that is named after a changed file; empty: none."""
+    suffix = find_suffix(form.path)
+    tests = [path for path in paths if is_test_path(path) and find_suffix(path) == suffix and _is_named(path)]
+    subjects = {find_stem(path) for path in changed if not is_test_path(path)}
+    near = [path for path in tests if subjects & {*re.split(r"[._-]?(?:test|spec)s?[._-]?", find_stem(path))}]
+    return next(iter([*near, *tests]), "")
+
+
+def make_command(probe: Probe, check: Check, framework: str) -> str:
+    """The command that runs one probe."""
+    runner = find_runner(framework)
+    return runner.probe(probe.path, check.command) if runner is not None else f"sh {quote(probe.path)}"
+
+
+def make_joint_command(chosen: Sequence[Probe], check: Check, framework: str) -> str:
+    """The command that runs all of them in one process and names each; empty where the framework cannot."""
+    runner = find_runner(framework)
+    return runner.probe_together([probe.path for probe in chosen], check.command) if runner is not None else ""
+
+
+def find_passed(chosen: Sequence[Probe], framework: str, output: str) -> set[str]:
+    """The probes whose tests all passed; the others say more when run alone."""
+    runner = find_runner(framework)
+    passed = runner.find_passed(output) if runner is not None else set[str]()
+    return {probe.name for probe in chosen if probe.path in passed}
+
+
+def read_plain_results(output: bytes, token: str) -> dict[str, tuple[str, str]]:
+    """What a driver found without the runner, by path: `passed`, `failed` or `unclear`, and the message."""
+    line = output.decode("utf-8", "replace").rpartition(token)[2].partition("\n")[0] if token else ""
+    try:
+        return msgspec.json.decode(line, type=dict[str, tuple[str, str]])
+    except msgspec.DecodeError:
+        return {}
+
+
+def unmask(result: Probed, plainly: tuple[str, str] | None) -> Probed:
+    """One that passes with the runner and fails without it has failed."""
+    if result.outcome != "passed" or plainly is None or plainly[0] != "failed":
+        return result
+    why = (
+        "It passes when the test runner runs it. It fails when the same code runs as a plain program: with a terminal, "
+        "without the runner's module, variables and names. The work tells whether it is tested."
+    )
+    return Probed(result.name, "failed", f"{why}\n\n{plainly[1]}"[:OUTPUT])
+
+
+def read_probe(probe: Probe, framework: str, finished: Finished, text: str) -> Probed:
+    """`text`: what it printed, decoded."""
+    runner = find_runner(framework)
+    untested = runner is not None and runner.no_test and re.search(runner.no_test, text)
+    status = finished.exit_status
+    if status == 0:
+        return Probed(probe.name, "broken" if untested else "passed", text[-OUTPUT:] if untested else "")
+    said = cut_middle(text.rstrip("\n"), OUTPUT) or (
+        f"killed {finished.killed}" if finished.killed else f"exit status {status}"
+    )
+    # The file itself is at fault, not what it tests: it does not compile, or uses names that a test cannot have.
+    faulty = untested and not re.search(r"\bAssertionError\b|assert ", text)
+    broken = status in (runner.probe_broken if runner is not None else _SCRIPT_BROKEN)
+    return Probed(probe.name, "broken" if broken or (status is not None and faulty) else "failed", said)

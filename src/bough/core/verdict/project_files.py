@@ -1,0 +1,57 @@
+"""A view of a workspace: which files exist and what they contain, as seen from one of its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from shlex import quote
+
+from bough.core.verdict.paths import is_made_folder, list_parents, parent_folder
+
+
+class ProjectFiles:
+    """The files of a folder of the workspace that are the project's own, and a reader for them."""
+
+    def __init__(self, files: Collection[str], read: Callable[[str], str | None], folder: str = "") -> None:
+        prefix = f"{folder}/" if folder else ""
+        below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
+        own = [path for path in below if path and not is_made_folder(parent_folder(path))]
+        self.folder = folder
+        """Relative to the workspace; empty for the workspace itself."""
+        self.files = frozenset(own)
+        # By name, and then, which keeps that order, by depth: two plain sorts are much faster than one by pairs.
+        self._in_order = sorted(sorted(self.files), key=lambda path: path.count("/"))
+        self._all = files
+        self._read = read
+        self._known: dict[str, str | None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """All files: those nearer the top first, then by name."""
+        return iter(self._in_order)
+
+    def text(self, path: str) -> str:
+        """A file's content; empty when it does not exist or is not text."""
+        if path not in self._known:
+            self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
+        return self._known[path] or ""
+
+    def inside(self, folder: str) -> ProjectFiles:
+        """The same files, seen from a folder below."""
+        if not folder:
+            return self
+        return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
+
+    def home(self, path: str, *manifests: str) -> str:
+        """The nearest folder above a file that holds one of the manifests; empty: the top."""
+        for name in list_parents(path):
+            if any((f"{name}/{each}" if name else each) in self.files for each in manifests):
+                return name
+        return ""
+
+    def has_in_workspace(self, listed: str, readable: str) -> bool:
+        """Whether the workspace lists the one file or can read the other, which no tree may have."""
+        return listed in self._all or self._read(readable) is not None
+
+
+def run_in_folder(folder: str, command: str) -> str:
+    """A command as it is run from the workspace for a folder of it."""
+    return f"cd {quote(folder)} && {command}" if folder else command

@@ -1,0 +1,128 @@
+"""What a check reads besides the tests: modules and scripts that only help it, and data that it names.
+
+By names in texts, from the check's command and the tests of the base: no list of cases. A module that only tests load
+may be what they test, or what they test with. It is the latter when it asserts something or provides what is expected,
+and no test asserts about it alone. What product code loads too is product.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.registry import find_language
+
+_LOADS = r"\b(?:import|from|require\w*|include\w*|use|using|load|source|mod|alias|autoload)\b|(?:^|[;&|]\s*)\.[ \t]"
+_DEFINED = (
+    r"(?m)\b(?:def|class|function\*?|fn|func|fun|sub|struct|enum|trait|interface|type|const|let|var|val|mod|defp?|module)"
+    r"\s+([A-Za-z_$][\w$]*)|^[ \t]*([A-Za-z_]\w*)[ \t]*(?::[^=\n]+)?=(?!=)|\bexports\.([A-Za-z_$][\w$]*)"
+    r"|^[ \t]*([A-Za-z_]\w*)[ \t]*\(\)[ \t]*\{|^#define[ \t]+(\w+)"
+    r"|^[ \t]*(?:[\w*]+[ \t]+)+\**(\w+)[ \t]*\([^;\n]*\)[ \t]*\{"
+)
+"""What a text defines, in most languages."""
+_EXPECTING = (
+    r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?|asserts?"
+    r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
+)
+"""Names of what something is compared with, or of what compares."""
+_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"
+_REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
+
+
+def behaves(text: str) -> bool:
+    """Whether it holds more than values."""
+    return re.search(_BEHAVES, text) is not None
+
+
+def list_defined(text: str) -> set[str]:
+    return {word for hit in re.findall(_DEFINED, text) for word in hit if word}
+
+
+def names_file(text: str, path: str) -> bool:
+    """Whether a text names a file, or in quotes the folder that it is in."""
+    name, folder = re.escape(last_segment(path)), re.escape(last_segment(parent_folder(path)))
+    inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
+    return re.search(rf"(?<![\w-]){name}(?![\w-]){inside}", text) is not None
+
+
+def names_path(text: str, path: str) -> bool:
+    """Whether a command line or a recipe names a file by its whole path."""
+    return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
+
+
+def loads(text: str, path: str) -> bool:
+    """Whether code loads a module or sources a script, by the name of its file."""
+    stem = rf"(?<![\w-]){re.escape(find_stem(path))}(?![\w-])"
+    return any(re.search(stem, line) and re.search(_LOADS, line) for line in text.splitlines())
+
+
+class ReadFiles:
+    """What the check of a tree reads. `texts`: of the base, by path. `is_test`, `is_data`, `is_code`: by path."""
+
+    def __init__(
+        self,
+        texts: Mapping[str, str],
+        called: str,
+        is_test: Callable[[str], bool],
+        is_code: Callable[[str], bool],
+    ) -> None:
+        """`called`: the command, and the recipes that it may run."""
+        self._texts = texts
+        self._called = called
+        code = [path for path in texts if is_code(path)]
+        named = {path for path in code if names_path(called, path)}
+        self.roots = sorted({path for path in code if is_test(path)} | named)
+        self._others = [path for path in code if path not in self.roots]
+        self._helpers: dict[str, bool] = {}
+
+    def is_helper(self, path: str) -> bool:
+        """Code that the check loads and that is not what it tests."""
+        if path not in self._helpers:
+            self._helpers[path] = False  # what loads itself in a circle is not one for that
+            self._helpers[path] = self._helps(path)
+        return self._helpers[path]
+
+    def _helps(self, path: str) -> bool:
+        text = self._texts.get(path, "")
+        own = list_defined(text)
+        if not _provides(path, text, own):
+            return False
+        loaded = [root for root in self.roots if root != path and loads(self._texts[root], path)]
+        beside = [other for other in self._others if other != path and loads(self._texts[other], path)]
+        if not loaded and not any(map(self.is_helper, beside)):
+            return False
+        return all(map(self.is_helper, beside)) and not self._is_subject(path, own, loaded)
+
+    def _is_subject(self, path: str, own: set[str], tests: Iterable[str]) -> bool:
+        """Whether a test asserts something about it and nothing else."""
+        for test in tests:
+            text = self._texts[test]
+            loaded = (other for other in self._others if other != path and loads(text, other))
+            beside = {name for other in loaded for name in list_defined(self._texts[other])} - own
+            asserts = rf"(?:{find_language(test).asserts})"
+            for line in text.splitlines():
+                if re.search(_LOADS, line) or not re.match(rf"\s*(?:\w+\.)*{asserts}", line):
+                    continue
+                words = {*re.findall(r"[A-Za-z_$][\w$]*", re.sub(rf"^\s*(?:self\.)?{asserts}\b", "", line))}
+                if words & own and not words & beside:
+                    return True
+        return False
+
+    def reads(self, path: str, code: bool) -> bool:
+        return self.is_helper(path) if code else self._reads_data(path)
+
+    def _reads_data(self, path: str) -> bool:
+        if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):
+            return True
+        named = (other for other in self._others if names_file(self._texts[other], path))
+        return any(map(self.is_helper, named))
+
+
+def _provides(path: str, text: str, own: Collection[str]) -> bool:
+    """It asserts something, its names say that something is compared with it, or it holds nothing but values."""
+    if not behaves(text):
+        return True
+    asserts = rf"(?m)^\s*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
+    said = "\n".join([path, *own])
+    return re.search(asserts, text) is not None or re.search(rf"(?im){_EXPECTING}", said) is not None

@@ -1,0 +1,128 @@
+"""Original tests in the new names of what they test. Pure.
+
+A test that uses a name which the product no longer has cannot run. Where the work renamed the thing, the diff of its
+tests shows the new name: then the original test runs under that name, with its own expectations. Only a name that the
+product defined and no longer has is replaced, and only by one that the product newly defines, so that it can refer only
+to the product.
+"""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from bough.core.verdict.paths import last_segment, parent_folder
+from bough.core.verdict.references import list_defined
+from bough.core.verdict.test_files import is_product, is_test_file
+from bough.core.verdict.texts import differing
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+
+
+class Product(Collection[str]):
+    """The paths of the product's code."""
+
+    def __init__(self, *texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and is_product(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path in {path for texts in self._texts for path in texts} if path in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
+    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
+    tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
+    product = Product(before, after)
+    changed = [path for path in differing(before, after) if path in product]
+    moved = _find_moved(changed, before, after)
+    made = {path: _follow_moved(text, path, moved) for path, text in tests.items()}
+    made = {path: _rename(text, _find_names(tests, before, after, product, changed)) for path, text in made.items()}
+    return {path: text for path, text in made.items() if text != tests[path]}
+
+
+def _find_moved(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Product files that are in another folder now, under the same name."""
+    new: dict[str, list[str]] = {}
+    for path in changed:
+        if path not in before:
+            new.setdefault(last_segment(path), []).append(path)
+    gone = (path for path in changed if path not in after)
+    return {path: new[last_segment(path)][0] for path in gone if len(new.get(last_segment(path), ())) == 1}
+
+
+def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
+    """A test whose quoted relative paths lead to where the files are now."""
+    folder = parent_folder(test)
+    for old, new in moved.items():
+        was, now = (posixpath.relpath(path, folder or ".") for path in (old, new))
+        now = now if now.startswith(".") else f"./{now}"
+        stem, suffix = re.escape(was.rpartition(".")[0]), re.escape(f".{was.rpartition('.')[2]}")
+        pattern = rf"([\"'`])\./{stem}({suffix})?\1" if not was.startswith(".") else rf"([\"'`]){stem}({suffix})?\1"
+        text = re.sub(pattern, lambda hit: f"{hit[1]}{now if hit[2] else now.rpartition('.')[0]}{hit[1]}", text)  # noqa: B023
+    return text
+
+
+def _find_names(
+    tests: Mapping[str, str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    product: Product,
+    changed: Sequence[str],
+) -> dict[str, str]:
+    """The new names of what the product no longer has."""
+    gone = _list_defined(before, changed) - _list_words(after, changed)
+    gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
+    gone -= _list_words(after, product) if gone else set()
+    new = _list_defined(after, changed) - _list_words(before, product) if gone else set[str]()
+    if not gone or not new:
+        return {}
+    pairs = {
+        pair
+        for path, text in tests.items()
+        for pair in _pair_names(text, _find_successors(path, before, after), gone, new)
+    }
+    return {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
+
+
+def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+    return {word for path in paths if path in texts for word in (*_WORD.findall(texts[path]), *_WORD.findall(path))}
+
+
+def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+    """With modules and packages, which are named after their files."""
+    here = [path for path in paths if path in texts]
+    found = {word for path in here for word in list_defined(texts[path])}
+    return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
+
+
+def _find_successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """What became of a test file: itself, or one of the new ones."""
+    if path in after:
+        return [after[path]]
+    return [text for other, text in after.items() if other not in before and is_test_file(other)]
+
+
+def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that take each other's places in replaced lines."""
+    lines = old.splitlines()
+    for text in successors:
+        others = text.splitlines()
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+            was = dict.fromkeys(word for line in lines[a:b] for word in _WORD.findall(line) if word in gone)
+            now = dict.fromkeys(word for line in others[c:d] for word in _WORD.findall(line) if word in new)
+            if tag == "replace" and len(was) == len(now):
+                yield from zip(was, now, strict=True)
+
+
+def _rename(text: str, names: Mapping[str, str]) -> str:
+    words = {*_WORD.findall(text)}
+    own = {old: called for old, called in names.items() if called not in words}  # a name of the test's own stays
+    return _WORD.sub(lambda hit: own.get(hit[0], hit[0]), text)

@@ -1,0 +1,270 @@
+"""The verdict on the runs of a check. Pure: compares the results now with those at the base."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import UNSEEN, Check, Disagreement, Failure, FailureKind, Report
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
+from bough.core.verdict.failure_text import describe_failure
+from bough.core.verdict.original_tests import find_file
+from bough.core.verdict.registry import find_language, find_runner
+from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.test_files import is_code, is_foreign
+
+SHOWN_FAILURES = 10
+SHOWN_LEFT_OUT = 3
+SHOWN_MESSAGE = 300
+
+Read = Callable[[str], str | None]
+
+
+def decide_ruling(
+    check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
+) -> tuple[str, bool]:
+    """Why the check passed or failed, in one sentence, and whether it passed. `worked`: it proves work."""
+    finished, read = ran.finished, ran.report
+    if finished.exit_status != 0:
+        counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
+        return describe_result(finished) + counts + _describe_left_out(ran), False
+    if read.failed:
+        return f"the check ended with exit status 0, but {_count_tests(read.failed)} failed", False
+    # A runner's output may be discarded; some are also told to leave a report.
+    runner = find_runner(check.runner)
+    reports = runner is not None and runner.always_reports
+    if read.how == "exit status" and check.runner and (not baseline.mute or reports):
+        return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
+    if reports and baseline.closed and not ran.closed:
+        return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
+    if read.how != "exit status" and not read.passed:
+        return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
+    if lost:
+        return lost, False
+    if baseline.ended and not ran.ended:
+        return "the runner left a report but not its final output: it did not finish", False
+    said = f"{_count_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0"
+    more = read.passed - baseline.report.passed
+    new = (
+        f", {more} more than before"
+        if more > 0 and baseline.exit_status == 0
+        else _describe_mended(read, baseline.report)
+    )
+    same = "; it already passed before the change" if worked and more <= 0 and baseline.exit_status == 0 else ""
+    return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
+
+
+def _count_tests(count: int) -> str:
+    return f"{count} test{'' if count == 1 else 's'}"
+
+
+def _describe_mended(now: Report, baseline: Report) -> str:
+    bad = {case.id for case in baseline.failing}
+    count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
+    return f", {count} of which failed before" if count else ""
+
+
+def describe_limits(report: Report, has_tests: bool) -> str:
+    """What a check that passed cannot show, as the end of a sentence; empty: nothing. `has_tests`: a file of the base
+    is known to be a test."""
+    blind = ["saw only the exit status, not which tests ran"] if report.how == "exit status" else []
+    blind += [] if has_tests else ["knows no test file here: it would not notice a weakened test"]
+    return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
+
+
+def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str) -> str:
+    """Why a failing check is accepted, when the person accepts failures that were there before: every failing test is
+    known by name and failed at the base too. Empty: it is not."""
+    now, before = ran.report, baseline.report
+    status = ran.finished.exit_status
+    if lost or status is None or status >= CRASHED or not now.passed or len(now.failing) != now.failed:
+        return ""
+    known = {case.id for case in before.failing}
+    still = {case.id for case in now.failing}
+    if not still or not still <= known:
+        return ""
+    mended = sum(case.id in known for case in now.cases if case.outcome == "passed")
+    more = max(0, now.passed - before.passed - mended)
+    good = [f"{mended} previously failing now pass"] if mended else []
+    good += [f"{more} new"] if more else []
+    also = f" ({', '.join(good)})" if good else ""
+    count = len(still)
+    fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
+    return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
+
+
+def describe_baseline(known: Baseline, accepts: bool = False, runner: str = "") -> str:
+    """The check's result at the base, for the agent that starts the work."""
+    report = known.report
+    failing = [case for case in report.failing if not is_placeholder(case, runner)]
+    if known.exit_status == 0:
+        counts = f" ({report.passed} tests)" if report.passed else ""
+        return (
+            f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
+        )
+    if known.exit_status is None or known.exit_status >= CRASHED:
+        return ""
+    counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
+    named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
+    named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
+    there = " They already exist, and your work has to make them pass." if failing else ""
+    if accepts and failing:
+        there = " They may keep failing, unless your task is about them; no other test may fail."
+    said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
+    there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
+    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
+
+
+def _describe_left_out(ran: CheckRun) -> str:
+    paths = [path for path in ran.gone if "__pycache__" not in path]
+    named = ", ".join(paths[:SHOWN_LEFT_OUT])
+    return f"; it ran without ignored files, which are not part of the work ({named})" if paths else ""
+
+
+def find_lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
+    """Tests that ran at the base and no longer do: skipped, left out, fewer than before, or not visible at all. `same`
+    are the unchanged files: whatever of them ran must still run. `again` is a second run at the base: what does not run
+    there either varies by chance, and so does a differing number of tests."""
+    steady = again is None or again.passed + again.failed == baseline.passed + baseline.failed
+    if again is not None and again.cases:
+        ids = {case.id for case in again.cases if case.outcome != "skipped"}
+        baseline = replace(baseline, cases=tuple(case for case in baseline.cases if case.id in ids))
+    ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
+    # A base whose tests could not be counted cannot show that some are missing.
+    if baseline.how == "exit status" or not ran_before:
+        return ""
+    if now.how == "exit status":
+        return f"nothing says what ran, where {ran_before} tests ran at the base"
+    named = any(case.outcome == "passed" for case in baseline.cases)
+    if named and not now.cases:
+        return f"nothing says which tests ran, where {len(baseline.cases)} could be named at the base"
+    outcomes = {case.id: case.outcome for case in now.cases}
+    # Some runners name only what failed: then nothing can be missed.
+    names = (
+        {name for id in outcomes for name in (find_file(id), _strip_parameters(id))} if len(outcomes) >= ran else set()
+    )
+    for case in baseline.cases:
+        if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
+            return f"{case.id} ran at the base and is skipped now"
+        if (
+            names
+            and case.outcome != "skipped"
+            and find_file(case.id) in same
+            and _strip_parameters(case.id) not in names
+        ):
+            return f"{_strip_parameters(case.id)} ran at the base and does not run now"
+    if steady and ran < ran_before:
+        return f"only {ran} tests ran, where {ran_before} ran at the base"
+    return ""
+
+
+def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
+    """The failing tests that passed before. For a runner that names no tests, only the whole check can be named."""
+    passed = {case.id for case in before.report.cases if case.outcome == "passed"}
+    files = {find_file(id) for id in passed}
+    failing = [case.id for case in now.report.failing]
+    if not failing:
+        return ("the check",) if before.exit_status == 0 else ()
+    if before.exit_status == 0 and not passed:
+        return tuple(failing)
+    # A file that cannot be loaded fails as a whole, under its own name.
+    return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
+
+
+def find_carrying(now: Report, baseline: Report) -> list[str]:
+    """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
+    failed = {case.id for case in baseline.failing}
+    if not now.cases:
+        return sorted(failed)
+    known = {case.id for case in baseline.cases}
+    passing = [case.id for case in now.cases if case.outcome == "passed"]
+    files = {id for id in failed if "::" not in id}
+    mended = [id for id in passing if id in failed or find_file(id) in files]
+    return mended or [id for id in passing if id not in known]
+
+
+def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
+    """Tests that pass and were not there at the base; none where the base cannot name its tests."""
+    known = {case.id for case in baseline.cases}
+    if baseline.passed + baseline.failed and not known:
+        return ()
+    return tuple(case.id for case in now.cases if case.outcome == "passed" and case.id not in known)
+
+
+def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
+    """Those of the tests whose every case passed."""
+    outcomes: dict[str, set[str]] = {}
+    for case in report.cases:
+        outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
+    return [name for name in names if outcomes.get(name) == {"passed"}]
+
+
+def describe_disagreement(found: Sequence[Disagreement]) -> str:
+    """What the original tests report, in one sentence."""
+    first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if not any(one.asked for one in found):
+        return f"the check passes, but the original tests no longer run: {first.test}: {first.said}{more}"
+    first = next(one for one in found if one.asked)
+    return f"the check passes, but with the original tests restored, {first.test} does not pass: {first.said}{more}"
+
+
+def find_dropped(now: Report, baseline: Report, older: Report) -> str:
+    """A test that an earlier step of the run wrote, and that no longer runs; empty: none. `older`: the run's base."""
+    before_run = {case.id for case in older.cases}
+    names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
+    own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
+    gone = next((id for id in own if now.cases and _strip_parameters(id) not in names), "")
+    return f"{gone}, which an earlier step wrote, no longer runs: fix it, but do not drop it" if gone else ""
+
+
+def _strip_parameters(id: str) -> str:
+    """A test without its parameters, which may contain anything. Other runners' names may too: then its file."""
+    return id.partition("[")[0] if find_language(find_file(id)).parameters else find_file(id)
+
+
+def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
+    """Those that did not pass at the base: passing the second time does not show that one of them is repaired. State
+    that outlives the first run would do it too."""
+    before = {case.id: case.outcome for case in baseline.cases}
+    # Some runners name only what failed: then what is not named passed.
+    missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
+    return tuple(id for id in flaky if before.get(id, missing) != "passed")
+
+
+def find_rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """Code with other content now, apart from white space and formatting."""
+    changed = (path for path, text in before.items() if after.get(path) != text and is_code(path))
+    return tuple(
+        path
+        for path in changed
+        if not is_foreign(path) and _strip_punctuation(before[path]) != _strip_punctuation(after.get(path, ""))
+    )
+
+
+def _strip_punctuation(text: str) -> str:
+    return re.sub(r"[\s\"'`,;()]+", "", text)
+
+
+def list_failures(ran: CheckRun, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
+    """The first ones, each with its kind. `read` gives a file of the workspace."""
+    if not ran.report.failing:
+        return ()
+    before = {case.id: case.outcome for case in baseline.cases}
+    return tuple(
+        Failure(case.id, _classify_failure(case.id, before, flaky), describe_failure(case, read))
+        for case in ran.report.failing[:SHOWN_FAILURES]
+    )
+
+
+def _classify_failure(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
+    if id in flaky:
+        return "flaky"
+    match before.get(id):
+        case "passed":
+            return "regression"
+        case "failed" | "error":
+            return "pre-existing"
+        case _:
+            return "new"

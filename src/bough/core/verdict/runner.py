@@ -1,0 +1,340 @@
+"""What bough has to know about a test runner, and nothing else. A new one is a subclass in the file of its language;
+the conformance suite then tests it all.
+
+Nothing here changes which tests a command selects. What is added makes the runner write a report, name its tests, or
+continue after the first failure: the failing set must be complete, or an old failure would hide every later one. The
+report is written by a process that also runs the agent's code, so it is a witness and not a judge: it is compared with
+the runner's closing line, and the exit status counts too.
+
+Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and all of them
+would take longer to compile than the rest of bough to start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
+from bough.core.verdict.junit import LARGEST, read_junit
+from bough.core.verdict.project_files import ProjectFiles
+
+NEAR_END = 60
+"""How many lines from the end a closing line may be: below it come hints, coverage tables, and make's own errors."""
+MOST_LINES = 60
+"""Lines of one test's output that are kept: the last ones."""
+
+
+class ClosingLine(NamedTuple):
+    """What a runner's closing lines say, and where."""
+
+    line: int
+    passed: int
+    failed: int
+    skipped: int = 0
+    doubtful: int = 0
+    """How many of those that passed may not be tests at all."""
+
+
+class Progress(Struct, frozen=True):
+    """Tests done and failed so far; `total` when the runner said how many there will be. For people to watch, never for
+    a verdict: it is read from lines that the tests' own code could have printed."""
+
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    over: bool = False
+    """The runner is at its summary, which names failures again."""
+    groups: tuple[str, ...] = ()
+    """Open groups of node's: what is reported at their end is not a test."""
+
+    def __str__(self) -> str:
+        tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
+        some = "s" if self.done != 1 or self.total > 1 else ""
+        return f"{tests} test{some}, {self.failed} failure{'' if self.failed == 1 else 's'} so far"
+
+
+class ProjectCommand(NamedTuple):
+    """A project's own test command."""
+
+    command: str
+    why: str
+    kind: str
+    """Its name among others: `package.json`."""
+    alone: bool = False
+    """Nothing else here could run the tests: it comes before all others."""
+
+
+class CommandPosition(NamedTuple):
+    """Where a runner is in a command line."""
+
+    part: Part
+    head: int
+    """The last word of its name: its own arguments follow it."""
+
+
+class Runner:
+    """One test runner. Every method is optional: then bough knows less, and says so."""
+
+    name: ClassVar[str]
+    settings: ClassVar[str] = ""
+    """Files that only configure its test runs, as a pattern of their names."""
+    sections: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Tables that only configure its test runs, in files with other content: pairs of a file and a table, which stands
+    for everything below it too."""
+    scripts: ClassVar[str] = ""
+    """Files that say what it runs, as a pattern of their names: test side where the check runs it."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """Suffixes of the test files that it can run one by one."""
+    manifests: ClassVar[tuple[str, ...]] = ()
+    """Files of the folder from which it runs."""
+    runs_tests_of: ClassVar[tuple[str, ...]] = ()
+    """Other runners whose tests it runs too."""
+    wraps: ClassVar[bool] = False
+    """It prepares an environment and runs another runner in it."""
+    always_reports: ClassVar[bool] = False
+    """Without a report it did not finish, even where its output is discarded."""
+    leaves: ClassVar[str] = ""
+    """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
+    unique_ids: ClassVar[str] = ""
+    """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
+    by_arguments: ClassVar[bool] = False
+    """It reports by arguments at the end of its command, even through one script of package.json."""
+    by_environment: ClassVar[bool] = False
+    """It reports by variables, even through any number of scripts."""
+    refusal: ClassVar[str] = ""
+    """The error of a version that is too old for what `instrument` adds, as a pattern."""
+    placeholder: ClassVar[str] = ""
+    """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
+    stopped: ClassVar[str] = ""
+    """A line that says it stopped before running all its tests, as a pattern."""
+    closes: ClassVar[str] = ""
+    """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
+    and `total`, also with a 2 appended."""
+    in_parts: ClassVar[bool] = False
+    """It prints one for each part: together they are the run."""
+    near_end: ClassVar[int] = NEAR_END
+    steps: ClassVar[tuple[str, ...]] = ()
+    """Lines that report one test each, as patterns whose first group is the outcome."""
+    bad: ClassVar[frozenset[str]] = frozenset()
+    """The outcomes in `steps` that are failures."""
+    total: ClassVar[str] = ""
+    """The line that says how many tests there will be, as a pattern."""
+    summary: ClassVar[str] = ""
+    """The line that starts its summary, as a pattern."""
+    probe_path: ClassVar[str] = ""
+    """Where a probe goes: `{at}` is the folder of most tests, `{name}` the probe's name, `{suffix}` what
+    `find_probe_suffix` says; empty: it runs none."""
+    probe_how: ClassVar[str] = ""
+    """What a probe has to look like."""
+    probe_case: ClassVar[str] = ""
+    """How a test begins in a probe, as a pattern whose group is its name: each test can have a file of its own; empty:
+    files of one folder must not repeat what others have."""
+    probe_folder: ClassVar[bool] = False
+    """The examiner chooses the folder of a probe: the package that it tests."""
+    probe_hint: ClassVar[str] = ""
+    """A command line of an unknown runner that shows that its probes run here, as a pattern."""
+    probe_broken: ClassVar[tuple[int, ...]] = ()
+    """Exit statuses that mean that nothing was tested."""
+    no_test: ClassVar[str] = ""
+    """Output that shows that a file has no test or cannot be run as one, as a pattern."""
+    driver: ClassVar[str] = ""
+    """The program that runs probes without this runner, by its file name; empty: there is none."""
+
+    # Command lines
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        """The last word of its name, when the word at `at` starts it."""
+        return None
+
+    def place(self, command: str) -> CommandPosition | None:
+        """Its last position in a command line."""
+        for part in reversed(split_commands(command)):
+            for at in find_programs(part):
+                if (head := self.recognise(part, at)) is not None:
+                    return CommandPosition(part, head)
+        return None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        """The command and its environment, so that it reports to `report` where it can. Pure."""
+        return command, dict(env)
+
+    def can_name(self, id: str) -> bool:
+        """Whether this test can be requested by name: not a file that did not load, or a package that did not build."""
+        return "::" in id
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        """The command that runs only these tests, or a few more of the same name; None when that is not possible."""
+        return None
+
+    def append(self, command: str, arguments: str) -> str | None:
+        """The command with more arguments for this runner, even through a script of package.json."""
+        if found := self.place(command):
+            return insert_arguments(command, found.part[-1].end, arguments)
+        behind = find_scripts(command)
+        if len(behind) != 1 or not self.by_arguments:
+            return None
+        [script] = behind
+        return insert_arguments(command, script.part[-1].end, f"{script.separator}{arguments}")
+
+    def put_in(self, command: str, flag: str) -> str:
+        """The command with a flag right after the runner's name, unless it already has it."""
+        found = self.place(command)
+        if found is None or any(word.text == flag for word in found.part):
+            return command
+        return insert_arguments(command, found.part[found.head].end, flag)
+
+    # What a run reported. Everything was written by programs that run the agent's code, so no reader raises.
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        """The tests in the report that `instrument` asked for; None when it is not one."""
+        return read_junit(report, root)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """What its closing lines say; None when there are none. A word like OK found anywhere does not count."""
+        if not self.closes:
+            return None
+        where = enumerate(lines) if self.in_parts else find_last_lines(lines, self.near_end)
+        found = [_read_closing(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
+        return sum_up(found) if self.in_parts else choose_worst(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
+        """Single tests that its output names."""
+        return ()
+
+    def readable(self, output: str) -> str:
+        """What people and models see of its output."""
+        return output
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        """The progress after one more line of its output; unchanged when the line does not affect it."""
+        if so_far.over:
+            return so_far
+        if self.summary and re.fullmatch(self.summary, line):
+            return replace(so_far, over=True)
+        if self.total and (total := re.fullmatch(self.total, line)):
+            return replace(so_far, total=so_far.total + int(total[1]))
+        for pattern in self.steps:
+            if match := re.fullmatch(pattern, line):
+                return replace(so_far, done=so_far.done + 1, failed=so_far.failed + (match[1] in self.bad))
+        return so_far
+
+    # Projects
+
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        """The command that runs all tests of the project in this folder; None when it does not use this runner."""
+        return None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
+        """The command that runs one test file (or one test of it), which need not exist yet."""
+        return None
+
+    def home(self, path: str, look: ProjectFiles) -> str:
+        """The folder from which a test file runs."""
+        return look.home(path, *self.manifests)
+
+    def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
+        """The file that defines what it can be told to run here, and the names of that; empty when there is none."""
+        return "", frozenset()
+
+    def outside(self, command: str, look: ProjectFiles) -> str:
+        """The command for a project other than the current one, whose environment has nothing of it installed."""
+        return command
+
+    # Probes
+
+    def find_probe_suffix(self, tests: Sequence[str]) -> str:
+        """How names of test files end here."""
+        return ""
+
+    def probe(self, path: str, command: str) -> str:
+        """The command that runs one probe. `command`: the check's."""
+        return ""
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        """The command that runs them all in one process and names each; empty where that is not possible."""
+        return ""
+
+    def find_passed(self, output: str) -> set[str]:
+        """Of such a run, the files whose tests all passed."""
+        return set()
+
+    def drive(self, command: str) -> list[str]:
+        """The words that start `driver`, which follows them as text. `command`: the check's."""
+        return []
+
+
+# Reading closing lines
+
+
+def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
+    """The last non-empty lines, with their numbers, the last first."""
+    found: list[tuple[int, str]] = []
+    for at in range(len(lines) - 1, -1, -1):
+        if lines[at].strip():
+            found.append((at, lines[at]))
+            if len(found) == near:
+                break
+    return found
+
+
+def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
+    def count(kind: str) -> int:
+        return sum(int(value or 0) for name, value in match.groupdict().items() if name.rstrip("2") == kind)
+
+    failed, skipped = count("failed"), count("skipped")
+    return ClosingLine(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
+
+
+def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
+    """Several closing lines near the end cannot all be the runner's report on the same tests: the worst count
+    counts."""
+    if not found:
+        return None
+    return ClosingLine(
+        max(said.line for said in found),
+        min(said.passed for said in found),
+        max(said.failed for said in found),
+        max(said.skipped for said in found),
+    )
+
+
+def sum_up(found: Sequence[ClosingLine]) -> ClosingLine | None:
+    """Closing lines of a runner that prints one for each part: together they are the run."""
+    if not found:
+        return None
+    line = max(said.line for said in found)
+    return ClosingLine(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
+
+
+def sum_numbers(text: str, *words: str) -> int:
+    """The sum of the numbers before these words."""
+    return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
+
+
+def join_options(before: str | None, added: str) -> str:
+    return f"{before} {added}" if before and before.strip() else added
+
+
+def strip_file(id: str) -> str:
+    """A test's id without its file."""
+    return id.split("::", 1)[1]
+
+
+Shape = TypeVar("Shape")
+
+
+def decode_report(report: bytes, shape: type[Shape]) -> Shape | None:
+    """A report that is JSON of this shape; None when it is not."""
+    if len(report) > LARGEST:
+        return None
+    try:
+        return msgspec.json.decode(report, type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None

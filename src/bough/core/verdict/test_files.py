@@ -1,0 +1,273 @@
+"""The test side of a tree: what determines a check's result, and is not product.
+
+Tests, fixtures, the runner's configuration, data that only tests read, and files that shadow the runner on its path.
+Recognised by paths, by what the runner reported, and in files that hold both (manifests, sources with tests inside) by
+the part. What that means in a language is in its record. A file wrongly classified as test side is judged by the tests
+of the base without its change, and then a person is asked; one wrongly classified as product is only not protected.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+
+from bough.core.shell_syntax import split_commands
+from bough.core.verdict.language import DATA, Language, is_test_folder
+from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
+from bough.core.verdict.references import ReadFiles, behaves, names_file, names_path
+from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
+from bough.core.verdict.texts import FileChange
+
+_ALL_SETTINGS = (*(runner.settings for runner in RUNNERS), *(language.settings for language in LANGUAGES))
+_SETTINGS = rf"(?:^|/)(?:{'|'.join(settings for settings in _ALL_SETTINGS if settings)})$"
+"""Files that only configure test runs: those of the runners, and of the tools around them."""
+_SCRIPTS = "|".join(runner.scripts for runner in RUNNERS if runner.scripts)
+_TABLES = [
+    *((file, re.escape(table)) for runner in RUNNERS for file, table in runner.sections),
+    *(row for language in LANGUAGES for row in language.sections),
+]
+_SECTIONS = {name: "|".join(table for file, table in _TABLES if file == name) for name in {file for file, _ in _TABLES}}
+"""What of files with other content configures test runs, by the file's name."""
+_PROGRAMS = frozenset(program for language in LANGUAGES for program in language.programs)
+_PACKAGES = frozenset(language.packages for language in LANGUAGES if language.packages)
+_MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
+
+
+def is_code(path: str) -> bool:
+    """Written in a language: one that has a record, or any that tests are written in."""
+    return find_language(path) is not NEUTRAL or (find_suffix(path) not in DATA and NEUTRAL.is_test_name(path))
+
+
+def is_foreign(path: str) -> bool:
+    """Installed or generated, not the project's own."""
+    return is_installed_folder(parent_folder(path))
+
+
+def is_data(path: str) -> bool:
+    return find_suffix(path) in DATA
+
+
+def is_test_file(path: str) -> bool:
+    """Code of tests, or next to them."""
+    named = find_language(path).is_test_name(path) or (is_code(path) and is_test_folder(parent_folder(path)))
+    return named and not is_foreign(path)
+
+
+def is_product(path: str) -> bool:
+    return is_code(path) and not is_test_file(path) and not is_foreign(path)
+
+
+def _is_setting(path: str) -> bool:
+    return re.search(_SETTINGS, path) is not None
+
+
+def _holds_commands(path: str) -> bool:
+    """Whether it says what a runner runs."""
+    return re.fullmatch(_SCRIPTS, last_segment(path)) is not None
+
+
+@lru_cache(maxsize=8)
+def split_words(command: str) -> frozenset[str]:
+    """A command line's words as paths; one that a shell could not parse is split at its blanks."""
+    words = [word.text for part in split_commands(command) for word in part] or command.split()
+    return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
+
+
+def is_watched(path: str, command: str = "") -> bool:
+    """Its text is relevant: code, configuration, or what the command names."""
+    if is_code(path):
+        return not is_foreign(path)
+    return is_configuration(path) or path in split_words(command)
+
+
+def is_configuration(path: str) -> bool:
+    """It says how tests are run, perhaps beside other things."""
+    name = last_segment(path)
+    return name in _SECTIONS or name in _MANIFESTS or _is_setting(path) or _holds_commands(path)
+
+
+def has_tests(texts: Mapping[str, str], command: str, reported: Collection[str]) -> bool:
+    """Whether any file is known to be a test, to hold one, or to be what the command runs."""
+    words = split_words(_strip_tested(command))
+    return any(is_test_file(path) or (path in words and not is_data(path)) for path in texts) or any(
+        find_language(path).find_inner_tests(texts[path], path in reported)
+        for path in texts
+        if type(find_language(path)).find_inner_tests is not Language.find_inner_tests
+    )
+
+
+class Restored(Struct, frozen=True):
+    """What makes the test side of a tree that of the base again."""
+
+    paths: tuple[str, ...] = ()
+    """Files that must be as they were at the base, or absent."""
+    texts: Mapping[str, str] = {}
+    """Files of which a part must be as it was."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.paths, *self.texts}))
+
+
+def restore_test_side(
+    changes: Iterable[FileChange],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    command: str,
+    reported: Collection[str],
+    request: str = "",
+) -> Restored:
+    """`changes`: what differs. `before` and `after`: the texts of watched files. `reported`: files in which
+    the runner found tests at the base. `request`: a file that it names is meant to change, unless it is a test."""
+    added = {change.path for change in changes if change.kind == "A"}
+    changed = sorted(change.path for change in changes)
+    called = expand_command(command, before)
+    programs = "\n".join([called, *(before[path] for path in split_words(command) if path in before)])
+    shadows = {path for path in added if _is_called(path, programs)}
+    loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
+    paths: list[str] = []
+    texts: dict[str, str] = {}
+    for path in changed:
+        old, new, inside = before.get(path), after.get(path), path in reported
+        if (
+            _is_test_only(path, path in added, command, called, loaded)
+            or path in shadows
+            or (inside and find_language(path).has_only_tests(old or ""))
+        ):
+            paths.append(path)
+        elif (made := _restore_part(path, old, new, inside)) is not None:
+            texts[path] = made
+    known = {*paths, *texts, *added}
+    others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
+    paths += _find_read(others, before, called, request) if others else []
+    # New files that are only data take nothing away: a test may have waited for them.
+    paths = [path for path in paths if path not in added or not _is_only_data(path)]
+    return Restored(tuple(sorted(paths)), texts)
+
+
+def _is_only_data(path: str) -> bool:
+    """Nothing that a runner would load on its own."""
+    return find_suffix(path) in DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not is_configuration(path)
+
+
+def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
+    """The installed packages that tests load, where these are installed below the project."""
+    tests = (path for path in texts if find_language(path).packages and is_test_file(path))
+    return {name for path in tests for name in find_language(path).list_loaded_packages(texts[path])}
+
+
+def _is_script(path: str) -> bool:
+    return find_language(path).scripts or not find_suffix(path)
+
+
+def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
+    """Only a test run needs it."""
+    if is_foreign(path):
+        parts = path.split("/")
+        at = next((at for at, part in enumerate(parts) if part in _PACKAGES), None)
+        below = parts[at + 1 :] if at is not None else []
+        return bool(below) and below[0] in {".bin", *_PROGRAMS, *(name.split("/")[0] for name in loaded)}
+    language = find_language(path)
+    if is_test_folder(parent_folder(path)) or language.is_test_name(path) or _is_setting(path):
+        return True
+    if _holds_commands(path):
+        programs = {last_segment(word) for word in split_words(command)}
+        own = (runner for runner in RUNNERS if runner.scripts and runner.name in programs)
+        return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
+    if added and (_shadows_runner(path) or path in split_words(command)):
+        return True
+    return _is_script(path) and names_path(_strip_tested(called), path)
+
+
+def _strip_tested(command: str) -> str:
+    """A command without what it only compares the output of: that is what it tests."""
+    return re.sub(r"\$\([^()]*\)|`[^`]*`|[^|;&\n]*\|(?=\s*(?:grep|diff|cmp)\b)", "", command)
+
+
+def _is_called(path: str, called: str) -> bool:
+    """Named like a program that the check runs, in a folder of programs."""
+    return (
+        parent_folder(path).endswith("bin")
+        and re.search(rf"(?m)(?:^|[|;&(`]|\\bif|!)\s*{re.escape(last_segment(path))}(?![\w.-])", called) is not None
+    )
+
+
+def _shadows_runner(path: str) -> bool:
+    """Something new that is found before the runner, or before what the runner loads."""
+    if any(language.shadows_runner(path) for language in LANGUAGES):
+        return True
+    parts = path.split("/")
+    in_path = len(parts) > 1 and parts[-2] in ("bin", ".bin", "Scripts", ".local")
+    return in_path and parts[-1].partition(".")[0] in _PROGRAMS
+
+
+def expand_command(command: str, before: Mapping[str, str]) -> str:
+    """The command, and the recipes that it may run."""
+    recipes = (path for path in before if "/" not in path and is_configuration(path))
+    return "\n".join([command, *(before[path] for path in recipes)])
+
+
+def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, request: str) -> list[str]:
+    """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
+    reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
+    # In a language that has no record, what defines something is code.
+    code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
+    return [path for path in paths if reading.reads(path, path in code) and not names_file(request, path)]
+
+
+# ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _restore_part(path: str, old: str | None, new: str | None, inside: bool) -> str | None:
+    """The file with its test side as it was; None: that did not change, or it has none. `inside`: the runner found
+    tests in it."""
+    if is_foreign(path) or (old is None and new is None):
+        return None
+    was, now = old or "", new or ""
+    if (tables := _SECTIONS.get(last_segment(path))) is not None:
+        made = _restore_keys(was, now, tables) if path.endswith(".json") else _restore_sections(was, now, tables)
+    else:
+        language = find_language(path)
+        made = _restore_tests(was, now, *(language.find_inner_tests(text, inside) for text in (was, now)))
+    return None if made == now else made
+
+
+def _restore_keys(old: str, new: str, pattern: str) -> str:
+    """The keys of a JSON object that match as they were, all others as they are."""
+    try:
+        was, now = json.loads(old or "{}"), json.loads(new or "{}")
+    except (ValueError, RecursionError):
+        return new
+    if not isinstance(was, dict) or not isinstance(now, dict):
+        return new
+    made = {key: value for key, value in now.items() if not re.fullmatch(pattern, key)}
+    made |= {key: value for key, value in was.items() if re.fullmatch(pattern, key)}
+    return new if made == now else json.dumps(made, indent=2)
+
+
+def _restore_sections(old: str, new: str, pattern: str) -> str:
+    """Sections with a matching heading as they were, all others as they are."""
+    pattern = rf"\[+(?:{pattern})\b"
+    was, now = ([one for one in _split_sections(text) if re.match(pattern, one)] for text in (old, new))
+    if [one.strip() for one in was] == [one.strip() for one in now]:
+        return new
+    kept = "".join(one for one in _split_sections(new) if not re.match(pattern, one))
+    return "\n".join([kept.rstrip("\n"), *(one.strip("\n") for one in was)]).lstrip("\n") + "\n"
+
+
+def _split_sections(text: str) -> list[str]:
+    return re.split(r"(?m)^(?=\[[^\]\n]+\]\]?\s*(?:#.*)?$)", text)
+
+
+def _restore_tests(old: str, new: str, was: list[tuple[int, int]], now: list[tuple[int, int]]) -> str:
+    """Tests next to the code: the code of one with the tests of the other, where these are in both."""
+    tests = [old[start:end] for start, end in was]
+    if not tests or tests == [new[start:end] for start, end in now]:
+        return new
+    for start, end in reversed(now):
+        new = new[:start] + new[end:]
+    return "\n\n".join([new.rstrip(), *(test.strip("\n") for test in tests)]) + "\n"

@@ -1,0 +1,83 @@
+"""The texts of two trees, by path, compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+
+class FileChange(Struct, frozen=True):
+    """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
+
+    kind: str
+    path: str
+
+
+@runtime_checkable
+class ComparableTexts(Protocol):
+    """Texts that know which of them differ without being read."""
+
+    def differing(self, other: ComparableTexts) -> set[str]: ...
+
+
+class Over(Mapping[str, str]):
+    """Texts in front of others."""
+
+    def __init__(self, front: Mapping[str, str], behind: Mapping[str, str]) -> None:
+        self.front = front
+        self.behind = behind
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.front or path in self.behind
+
+    def __getitem__(self, path: str) -> str:
+        return self.front[path] if path in self.front else self.behind[path]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.front
+        yield from (path for path in self.behind if path not in self.front)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    """The paths whose texts differ."""
+    if isinstance(before, Over):
+        same = differing(before.behind, after)
+        return {path for path in same | {*before.front} if before.get(path) != after.get(path)}
+    if isinstance(before, ComparableTexts) and isinstance(after, ComparableTexts):
+        return before.differing(after)
+    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
+
+
+class Same(Collection[str]):
+    """The paths that have the same text in both."""
+
+    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        self._before = before
+        self._differing = differing(before, after)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._before and path not in self._differing
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path in self._before if path not in self._differing)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def find_closing_brace(text: str, start: int) -> int:
+    """After the brace that closes the one at `start`; braces in strings and comments do not count."""
+    if text[start : start + 1] == ";":  # what it holds is in another file
+        return start + 1
+    depth = 0
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == "}":
+            return start + found.end()
+    return len(text)

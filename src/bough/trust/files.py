@@ -1,0 +1,237 @@
+"""The only way to files that others write: those of a repository, a checkout, an environment, or bough's own folder in
+a project.
+
+A `Place` is a path beneath a root that bough knows. It is no path of the system, so nothing else can open it. It is
+opened beneath its root, through no link (or, where the caller asks, only through links that stay inside), and only when
+it is a regular file or a folder: a pipe would block bough, and a device may be endless. Reading stops at a size.
+
+Linux does all of that in one call (`openat2`); elsewhere folders are walked by handle, name by name.
+"""
+
+# What is opened is what was checked: by handle, not by another look at the path.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from bough.trust import handles
+
+LONGEST = 4 << 20
+"""Bytes of a file that are read, unless the caller wants others."""
+MOST = 20_000
+"""Names of a folder that are listed."""
+_OPENAT2 = 437
+_NO_MAGIC, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.ENXIO, errno.EACCES, errno.ENAMETOOLONG)
+
+Kind = Literal["file", "folder", "link", "other", ""]
+_KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+
+
+class Place:
+    """A path beneath a root, as `root / "package.json"`. Deliberately not `os.PathLike`."""
+
+    __slots__ = ("_links", "name", "root")
+
+    def __init__(self, root: Path | str, name: str = "", *, links: bool = False) -> None:
+        """`links`: those that stay beneath the root are followed."""
+        self.root, self.name, self._links = os.fspath(root), name.strip("/"), links
+
+    def __truediv__(self, name: str) -> Place:
+        return Place(self.root, f"{self.name}/{name}" if self.name else name, links=self._links)
+
+    def __str__(self) -> str:
+        return os.path.join(self.root, self.name)
+
+    @property
+    def shown(self) -> Path:
+        """For messages, and for what is opened by a sandbox in its own view; never to be opened by bough."""
+        return Path(str(self))
+
+    def above(self) -> Place:
+        """The folder that it is in."""
+        return Place(self.root, self.name.rpartition("/")[0], links=self._links)
+
+    @property
+    def kind(self) -> Kind:
+        """What is there; empty: nothing that can be reached."""
+        try:
+            with self._open_parent() as (parent, last):
+                found = os.stat(last or ".", dir_fd=parent, follow_symlinks=False)
+                if self._links and stat.S_ISLNK(found.st_mode):
+                    with self._opened(os.O_NONBLOCK) as handle:
+                        found = os.fstat(handle)
+                return _KINDS.get(stat.S_IFMT(found.st_mode), "other")
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return ""
+            raise
+
+    def is_regular(self) -> bool:
+        return self.kind == "file"
+
+    def is_folder(self) -> bool:
+        return self.kind == "folder"
+
+    def read(self, most: int = LONGEST) -> bytes:
+        """The beginning of a regular file. `OSError` for everything else."""
+        with self._opened(0) as handle, os.fdopen(os.dup(handle), "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, "is not a regular file", str(self))
+            return b"".join(iter(lambda: file.read(min(1 << 20, most - file.tell())), b""))
+
+    def text(self, most: int = LONGEST) -> str:
+        """The same as text; empty when it cannot be read."""
+        try:
+            return self.read(most).decode(errors="replace")
+        except OSError:
+            return ""
+
+    def target(self) -> str:
+        """What a link says, whatever is there."""
+        with self._open_parent() as (parent, last):
+            return os.readlink(last, dir_fd=parent)
+
+    def list(self) -> list[tuple[str, Kind]]:
+        """The names in a folder with what they are, sorted; nothing when it is none."""
+        try:
+            with self._opened(os.O_DIRECTORY) as handle, os.scandir(handle) as entries:
+                return sorted((entry.name, _get_kind(entry)) for entry, _ in zip(entries, range(MOST), strict=False))
+        except OSError as error:
+            if error.errno in (*_NOT_THERE, errno.EINVAL):
+                return []
+            raise
+
+    def copy_to(self, target: Place) -> None:
+        """Copy a regular file, with its mode; what is at the target is replaced."""
+        with self._opened(0) as source, target._open_parent() as (parent, last):
+            mode = os.fstat(source).st_mode
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EINVAL, "is not a regular file", str(self))
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            name = os.fsencode(last)
+            created = handles.create_in_place(parent, name, lambda: os.open(name, flags, 0o600, dir_fd=parent))
+            with os.fdopen(created, "wb") as file:
+                while piece := os.read(source, 1 << 20):
+                    file.write(piece)
+                os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
+
+    def make_parents(self) -> None:
+        """Create the folders that it lies in, where nothing is in their way."""
+        names = self.name.split("/")[:-1]
+        for depth in range(1, len(names) + 1):
+            handles.make_folder(os.fsencode(self.root), os.fsencode("/".join(names[:depth])))
+
+    def write(self, body: bytes, mode: int = 0o644, *, keep_mode: bool = False) -> None:
+        """Replace it as a whole; a link there is replaced, not followed. Its folder must exist. `keep_mode`: a file
+        that is there passes its mode on."""
+        with self._open_parent() as (parent, last):
+            part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
+                with os.fdopen(os.open(part, flags, mode, dir_fd=parent), "wb") as file:
+                    file.write(body)
+                    if keep_mode and self.is_regular():
+                        old = os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode
+                        os.fchmod(file.fileno(), stat.S_IMODE(old))
+                os.replace(part, last, src_dir_fd=parent, dst_dir_fd=parent)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(part, dir_fd=parent)
+                raise
+
+    @contextmanager
+    def _open_parent(self) -> Iterator[tuple[int, str]]:
+        """The folder that it is in, and its name there."""
+        above, _, last = self.name.rpartition("/")
+        if last in ("..", "."):
+            raise OSError(errno.ENOENT, "is not a path beneath its root", str(self))
+        with Place(self.root, above, links=self._links)._opened(os.O_DIRECTORY) as handle:
+            yield handle, last
+
+    @contextmanager
+    def _opened(self, flags: int) -> Iterator[int]:
+        top = os.open(self.root, _FLAGS | os.O_DIRECTORY)
+        try:
+            handle = _open_beneath(top, self.root, self.name, _FLAGS | flags, self._links) if self.name else os.dup(top)
+        finally:
+            os.close(top)
+        try:
+            yield handle
+        finally:
+            os.close(handle)
+
+
+def read_own(path: Path, most: int = LONGEST) -> bytes:
+    """The beginning of a file of the person's own, which may be a link: settings in the home often are."""
+    handle = os.open(path, _FLAGS)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        return file.read(most)
+
+
+def _get_kind(entry: os.DirEntry[str]) -> Kind:
+    if entry.is_symlink():
+        return "link"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
+
+
+def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> int:
+    if ".." in name.split("/"):
+        raise OSError(errno.ENOENT, "is not a path beneath its root", name)
+    if "/" not in name and not links:
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
+    call = _find_openat2()
+    if call is not None:
+        resolve = _NO_MAGIC | _BENEATH | (0 if links else _NO_LINKS)
+        return call(top, os.fsencode(name), flags, resolve)
+    if links:
+        real = os.path.realpath(os.path.join(root, name))
+        if not f"{real}/".startswith(f"{os.path.realpath(root)}/"):
+            raise OSError(errno.EXDEV, "leads out of its root", name)
+        name = os.path.relpath(real, os.path.realpath(root))
+    parent, _, last = name.rpartition("/")
+    with handles.open_folder(os.fsencode(root), os.fsencode(parent)) as folder:
+        return os.open(last, flags | os.O_NOFOLLOW, dir_fd=folder)
+
+
+@lru_cache(maxsize=1)
+def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
+    """The call; None where there is none: an older kernel, another system, a filter that denies it."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def call(top: int, name: bytes, flags: int, resolve: int) -> int:
+        how = struct.pack("=QQQ", flags, 0, resolve)
+        for _ in range(16):
+            handle = libc.syscall(_OPENAT2, top, ctypes.c_char_p(name), ctypes.c_char_p(how), len(how))
+            if handle >= 0:
+                return int(handle)
+            if ctypes.get_errno() != errno.EAGAIN:  # a rename somewhere: it may be none of ours
+                break
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
+
+    top = os.open("/", _FLAGS | os.O_DIRECTORY)
+    try:
+        os.close(call(top, b".", _FLAGS, _BENEATH))
+    except OSError:
+        return None
+    finally:
+        os.close(top)
+    return call

@@ -1,0 +1,248 @@
+"""Folders by handle: swapping a folder for a link meanwhile does not lead bough elsewhere.
+
+A path below `top` is walked name by name without following any link. An agent put what is in a checkout there.
+"""
+
+# Paths are bytes: a name on disk need not be text.
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_top(top: bytes, own: bool = True) -> int:
+    """The folder that a checkout is. `own`: one that an agent has made inaccessible is made accessible."""
+    try:
+        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except PermissionError:
+        if not own:
+            raise
+        parent, _, name = top.rpartition(b"/")
+        with open_folder(parent, b"") as above:
+            _open_up(above, name)
+        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return _make_searchable(handle) if own else handle
+
+
+def _make_searchable(handle: int) -> int:
+    if (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # it can be listed, and nothing more
+        os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
+    return handle
+
+
+@contextmanager
+def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
+    """The folder at a path below `top`. With `make`, it is created, and what is in its way is removed."""
+    handle = open_top(top)
+    try:
+        for name in path.split(b"/") if path else ():
+            below = _make_below(handle, name) if make else open_below(handle, name)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+class Folders:
+    """Handles of folders below `top`, few at a time, for callers that read many. `own`: inaccessible ones are made
+    accessible. `make`: missing ones are created."""
+
+    def __init__(self, top: bytes, own: bool, make: bool = False) -> None:
+        self._own = own
+        self._make = make
+        self._open = {b"": open_top(top, own)}
+
+    def at(self, path: bytes) -> int:
+        """Valid until the next call. `NotADirectoryError` when no folder is there (or it is gone)."""
+        if (known := self._open.get(path)) is not None:
+            return known
+        above, names = path, []
+        while above not in self._open:
+            above, _, name = above.rpartition(b"/")
+            names.append(name)
+        handle = self._open[above]
+        # The next one is often a sibling, so the parent's handle is kept.
+        self._forget(above)
+        for name in reversed(names):
+            handle = self._open_below(handle, name)
+            self._forget(above)
+            above = b"%s/%s" % (above, name) if above else name
+            self._open[above] = handle
+        return handle
+
+    def _open_below(self, parent: int, name: bytes) -> int:
+        if self._make:
+            return _make_below(parent, name)
+        try:
+            handle = open_below(parent, name) if self._own else os.open(name, _FOLDER, dir_fd=parent)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise NotADirectoryError(errno.ENOTDIR, "is a link", name) from error
+        return _make_searchable(handle) if self._own else handle
+
+    def _forget(self, kept: bytes) -> None:
+        for path in [path for path in self._open if path not in (b"", kept)]:
+            os.close(self._open.pop(path))
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+def open_below(parent: int, name: bytes, writing: bool = False) -> int:
+    """A folder in a folder; one of our own that is not accessible (or writable) is made so."""
+    try:
+        handle = os.open(name, _FOLDER, dir_fd=parent)
+        if writing and not os.fstat(handle).st_mode & stat.S_IWUSR:
+            os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
+        return handle
+    except PermissionError:
+        _open_up(parent, name)
+        return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def make_folder(top: bytes, path: bytes) -> None:
+    """Create a folder below `top` where nothing is in its way; what exists stays as it is."""
+    parent, _, name = path.rpartition(b"/")
+    # Something that is not a folder is in its way, or part of the path is gone.
+    with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), open_folder(top, parent) as handle:
+        _retry_with_access(handle, partial(os.mkdir, name, dir_fd=handle))
+
+
+def _make_below(parent: int, name: bytes) -> int:
+    for _ in range(8):
+        try:
+            return open_below(parent, name)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                _retry_with_access(parent, partial(os.mkdir, name, dir_fd=parent))
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            remove_in(parent, name)
+    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Create something new in a folder; what has its place is removed."""
+    for _ in range(8):
+        try:
+            return _retry_with_access(parent, action)
+        except FileExistsError:
+            remove_in(parent, name)
+    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def remove_below(top: bytes, path: bytes) -> None:
+    """Remove what is at a path below `top`; nothing there is fine, and so is a path whose folder is gone."""
+    parent, _, name = path.rpartition(b"/")
+    try:
+        with open_folder(top, parent) as handle:
+            remove_in(handle, name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+
+
+def remove_in(parent: int, name: bytes) -> None:
+    """Remove a file, a link (never its target) or a whole folder from a folder; nothing there is fine."""
+    try:
+        found = os.lstat(name, dir_fd=parent)
+        if not stat.S_ISDIR(found.st_mode):
+            return _retry_with_access(parent, partial(os.unlink, name, dir_fd=parent))
+        _empty_folder(parent, name)
+        _retry_with_access(parent, partial(os.rmdir, name, dir_fd=parent))
+    except FileNotFoundError:
+        return None
+
+
+def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
+    """Move what a folder has under a name to another folder; nothing there is fine."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
+            os.close(open_below(parent, name, writing=True))  # moving a folder writes to it
+        _retry_with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
+
+
+def _empty_folder(parent: int, name: bytes) -> None:
+    """Without recursion, and with few handles at a time: an agent can create folders deeper than both allow. Deep
+    folders are moved up to the top and emptied there."""
+    top = open_below(parent, name)
+    try:
+        waiting = _remove_files(top)
+        # Another name each time: a killed removal leaves its folders behind.
+        moved, ours = 0, os.urandom(6).hex().encode()
+        while waiting:
+            each = waiting.pop()
+            handle = open_below(top, each)
+            try:
+                for inner in _remove_files(handle):
+                    moved += 1
+                    fresh = b".bough-gone-%s-%d" % (ours, moved)
+                    # Moving a folder writes to it.
+                    os.close(open_below(handle, inner, writing=True))
+                    _retry_with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
+                    waiting.append(fresh)
+            finally:
+                os.close(handle)
+            _retry_with_access(top, partial(os.rmdir, each, dir_fd=top))
+    finally:
+        os.close(top)
+
+
+def _remove_files(handle: int) -> list[bytes]:
+    """Remove everything but the folders in a folder, whose names are returned."""
+    folders = []
+    with os.scandir(handle) as entries:
+        found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if is_folder:
+            folders.append(name)
+        else:
+            with suppress(FileNotFoundError):
+                _retry_with_access(handle, partial(os.unlink, name, dir_fd=handle))
+    return folders
+
+
+def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
+    """Do it; when a folder of our own forbids it, make it accessible and retry."""
+    try:
+        return action()
+    except PermissionError:
+        os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
+        return action()
+
+
+def _open_up(parent: int, name: bytes) -> None:
+    """A link that takes the folder's place at this moment is not followed: changing its own mode fails."""
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+            mine = 0o700 if stat.S_ISDIR(mode) else 0o600
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | mine)  # noqa: PTH101
+    finally:
+        os.close(handle)
+
+
+def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Do something with a file of our own in a folder; when it is not readable, make it so and retry."""
+    try:
+        return action()
+    except PermissionError:
+        _open_up(parent, name)
+        return action()

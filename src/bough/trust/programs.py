@@ -1,0 +1,189 @@
+"""The only way to start a program outside the sandbox.
+
+A program is found on the person's PATH, in folders that no repository can write to: not in relative ones, and not in
+the project at hand. It starts in a folder of bough's own, with variables from a list. bough itself starts without the
+current folder or the project on its module path, so that a `click.py` of a repository stays text.
+"""
+
+# Strings, as in PATH; and quicker.
+# ruff: noqa: PTH100, PTH111, PTH113
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    import asyncio
+
+ELSEWHERE = "/"
+"""Where programs start: a folder that exists everywhere and that nobody prepared."""
+_NAMES = frozenset(
+    """
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TERM DISPLAY WAYLAND_DISPLAY XAUTHORITY BROWSER EMAIL
+    DBUS_SESSION_BUS_ADDRESS SSH_AUTH_SOCK SSH_AGENT_PID SSH_ASKPASS GNUPGHOME GPG_TTY GPG_AGENT_INFO KRB5CCNAME
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    GIT_CEILING_DIRECTORIES GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM GIT_CONFIG_SYSTEM GIT_DISCOVERY_ACROSS_FILESYSTEM
+    GIT_EXEC_PATH GIT_SSH GIT_SSH_COMMAND GIT_ASKPASS GIT_SSL_CAINFO
+    GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_AUTHOR_DATE GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL GIT_COMMITTER_DATE
+    """.split()  # noqa: SIM905
+)
+"""What programs see of the person's variables. None of bough's keys, and nothing that names another repository."""
+_PREFIXES = ("LC_", "XDG_", "SSL_CERT_")
+_PYTHON = frozenset(
+    """
+    PYTHONDONTWRITEBYTECODE PYTHONUTF8 PYTHONIOENCODING PYTHONUNBUFFERED PYTHONHASHSEED PYTHONNOUSERSITE PYTHONUSERBASE
+    PYTHONWARNINGS
+    """.split()  # noqa: SIM905
+)
+"""Of the variables that Python itself reads: those that load no code."""
+
+
+_INTERPRETER = re.compile(r"python[\d.]*")
+
+
+class NoProgram(FileNotFoundError):
+    """It is not on PATH, or only where a repository could have put it."""
+
+
+@lru_cache(maxsize=64)
+def _find(name: str, path: str, project: str) -> str | None:
+    for folder in path.split(os.pathsep):
+        program = f"{folder}/{name}"
+        if not folder.startswith("/") or not os.path.isfile(program) or not os.access(program, os.X_OK):
+            continue
+        # Both the folder and what a link in it leads to: `~/bin/x` may be a link into the project.
+        if not project or not any(_is_within(os.path.realpath(place), project) for place in (folder, program)):
+            return program
+    return None
+
+
+def _is_within(place: str, project: str) -> bool:
+    return f"{place}/".startswith(f"{project.rstrip('/')}/")
+
+
+def find_program(name: str, project: Path | None, env: Mapping[str, str] = os.environ) -> str | None:
+    """The program of that name on the person's PATH, outside the project. A path that the person wrote is taken as it
+    is: `~/bin/x`, `./x`."""
+    if "/" in name:
+        place = os.path.abspath(os.path.expanduser(name))
+        return place if os.access(place, os.X_OK) else None
+    return _find(name, env.get("PATH", os.defpath), os.path.realpath(project) if project else "")
+
+
+def list_program_folders(project: Path | None, env: Mapping[str, str]) -> str:
+    """The person's PATH without what a repository can write to."""
+    root = os.path.realpath(project) if project else ""
+    folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
+    return os.pathsep.join(f for f in folders if not root or not _is_within(os.path.realpath(f), root))
+
+
+def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str, str]) -> list[str]:
+    """A command line of the person's for the sandbox, found before it enters a checkout, in which other programs may
+    have its name. A path stays as written."""
+    if "/" in argv[0]:
+        return [os.path.expanduser(argv[0]), *argv[1:]]
+    if (program := find_program(argv[0], project, env)) is None:
+        raise NoProgram(2, "is not on your PATH (programs in the project do not count: write their path)", argv[0])
+    # The current folder is the checkout: `python -m NAME` must not find a `NAME.py` there.
+    safe = ["-P"] if _INTERPRETER.fullmatch(argv[0]) else []
+    return [program, *safe, *argv[1:]]
+
+
+def make_environment(**own: str) -> dict[str, str]:
+    """The person's variables that programs see, and further ones."""
+    kept = {name: value for name, value in os.environ.items() if name in _NAMES or name.startswith(_PREFIXES)}
+    return kept | own
+
+
+def _prepare(argv: Sequence[str], project: Path | None) -> list[str]:
+    if (program := find_program(argv[0], project)) is None:
+        raise NoProgram(2, "is not on PATH, outside the project", argv[0])
+    return [program, *argv[1:]]
+
+
+def run_program(
+    argv: Sequence[str],
+    *,
+    project: Path | None,
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path = ELSEWHERE,
+    feed: bytes = b"",
+    timeout: float | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run it to its end. `project`: what must not contain it."""
+    env = make_environment() if env is None else env
+    words = _prepare(argv, project)
+    return subprocess.run(words, cwd=cwd, env=env, input=feed, capture_output=True, check=False, timeout=timeout)
+
+
+def start_program(
+    argv: Sequence[str], *, project: Path | None, env: Mapping[str, str], stdin: IO[bytes] | int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
+    """Start it, with its output to read."""
+    words, pipe = _prepare(argv, project), subprocess.PIPE
+    return subprocess.Popen(words, cwd=ELSEWHERE, env=env, stdin=stdin, stdout=pipe, stderr=subprocess.DEVNULL)
+
+
+_BROWSERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "x-www-browser", "sensible-browser", "www-browser")
+
+
+def open_page(page: Path, *, project: Path) -> bool:
+    """Show a page of bough's own in the person's browser; False when there is none."""
+    program = next((found for name in _BROWSERS if (found := find_program(name, project))), None)
+    if program is not None:
+        quiet, argv = subprocess.DEVNULL, [program, page.as_uri()]
+        given: dict[str, Any] = {"stdin": quiet, "stdout": quiet, "stderr": quiet, "start_new_session": True}
+        subprocess.Popen(argv, cwd=ELSEWHERE, env=make_environment(), **given)
+    return program is not None
+
+
+# ── bough itself ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _make_own_command(arguments: Sequence[str]) -> list[str]:
+    # `-P`: neither the current folder nor the project is on the module path. Not `-I`, which would lose what the person
+    # installed for themselves (`pip install --user`).
+    return [sys.executable, "-P", "-m", "bough", *arguments]
+
+
+def _make_own_environment(project: Path) -> dict[str, str]:
+    """All of the person's, their keys included, but for what has Python load other code: paths that are relative, or in
+    the project."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _PYTHON}
+    root = os.path.realpath(project)
+    places = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place.startswith("/")]
+    if places := [place for place in places if not _is_within(os.path.realpath(place), root)]:
+        kept["PYTHONPATH"] = os.pathsep.join(places)
+    return kept
+
+
+def start_own(
+    project: Path, *arguments: str, out: IO[bytes] | int, err: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.Popen[bytes]:
+    """`bough ARGUMENTS` for a project, in a session of its own: Ctrl-C at the terminal is not for it, and it does not
+    end with this process."""
+    argv, env = _make_own_command(arguments), _make_own_environment(project)
+    nothing = subprocess.DEVNULL
+    return subprocess.Popen(argv, cwd=ELSEWHERE, env=env, stdin=nothing, stdout=out, stderr=err, start_new_session=True)
+
+
+async def open_own(project: Path, *arguments: str, out: int, new_session: bool) -> asyncio.subprocess.Process:
+    """The same for the event loop."""
+    import asyncio
+
+    argv, env, nothing = _make_own_command(arguments), _make_own_environment(project), subprocess.DEVNULL
+    given: dict[str, Any] = {"stdin": nothing, "stdout": out, "stderr": subprocess.PIPE}
+    return await asyncio.create_subprocess_exec(*argv, cwd=ELSEWHERE, env=env, start_new_session=new_session, **given)
+
+
+def become_own(project: Path, arguments: Sequence[str]) -> NoReturn:
+    """Replace this process."""
+    os.chdir(ELSEWHERE)
+    os.execve(sys.executable, _make_own_command(arguments), _make_own_environment(project))

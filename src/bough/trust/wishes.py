@@ -1,0 +1,34 @@
+"""What a repository may set. Its file is untrusted input: a setting of it is a *wish*.
+
+A short list applies unasked: numbers that lower what a run may use or find stuck work sooner, how long the project's
+own check takes, a stricter verdict, and the project's check as a candidate like any other that bough finds (it runs in
+the sandbox, and the verdict names it). Everything else (what spends, opens, weakens a verdict, lends, prices or starts
+something) waits for the person's yes, which holds for the value that they saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LOWERED = frozenset({"budget", "limits", "planning", "ladder", "stuck"})
+"""Sections whose numbers bound what a run may use: lower ones apply."""
+LONGEST_CHECK = 3600.0
+"""Seconds up to which a project says how long its tests take."""
+_DURATIONS = frozenset({("check", "timeout"), ("limits", "check_timeout")})
+_CANDIDATES = frozenset({("check", "command")})
+_STRICTER: Mapping[tuple[str, str], Any] = {("limits", "strict"): True, ("check", "accept_failing"): False}
+ABOUT_THE_VERDICT = frozenset({"check", "checks", "acceptance", "workspace", "services", "limits"})
+"""Sections that bear on what a verdict proves: it names what applies of them."""
+
+
+def applies_unasked(section: str, key: str, value: Any, default: Any) -> bool:
+    """Whether a repository's setting is harmless. `default`: what applies without it."""
+    if (section, key) in _CANDIDATES or value == default or _STRICTER.get((section, key), ...) == value:
+        return True
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in (value, default))
+    if (section, key) in _DURATIONS:
+        return isinstance(value, int | float) and value <= LONGEST_CHECK
+    if section == "budget" and default is None:  # no limit
+        return isinstance(value, int | float) and value > 0
+    return section in LOWERED and numbers and value < default

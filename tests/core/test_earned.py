@@ -1,0 +1,192 @@
+"""`completed` is earned: what shows that the work made the difference, from a task's state alone."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import earned
+from bough.core.acceptance.code_difference import compare_texts
+from bough.core.acceptance.examination import conclude_work, decide_examination
+from bough.core.acceptance.judge_ruling import Ruling
+from bough.core.acceptance.probe_cases import split_cases
+from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.requirements import Kind, Requirement
+from bough.core.acceptance.shown import Difference
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits
+from bough.core.planning.plan import Step
+from bough.core.rules import AcceptanceRules, Rules
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import TaskAcceptance, TaskBudget, TaskExamination, TaskPlan
+from bough.core.tree.task_state import State
+
+PASSED = Verdict("passed", "the check passed", "pytest", exit_status=0, tree="t")
+
+
+def requirement(number: int, kind: Kind = "behaviour") -> Requirement:
+    return Requirement(number, f"Requirement {number} holds.", kind=kind)
+
+
+def task(*asked: Requirement, verdict: Verdict = PASSED, rules: AcceptanceRules = AcceptanceRules()) -> Task:  # noqa: B008
+    """A goal whose check has just passed."""
+    return Task(
+        "goal",
+        state=State.TESTING,
+        step=Step("goal", "Do it."),
+        base="b",
+        tree="t",
+        rules=Rules(acceptance=rules),
+        budget=TaskBudget(limits=Limits(40)),
+        plan=TaskPlan(requirements=asked),
+        acceptance=TaskAcceptance(verdict=verdict, judged=True),
+    )
+
+
+def seen(task: Task, **found: object) -> Task:
+    event = e.DifferenceSeen("t", Difference(**found))  # type: ignore[arg-type]
+    return replace(task, examination=replace(task.examination, seen=event))
+
+
+def probed(task: Task, *cases: tuple[int, str, str]) -> Task:
+    """Examined by cases: the requirement, the outcome now, the outcome before the work."""
+    probes = tuple(Probe(f"goal/probe-{n}", "p", "", "x", requirements=(about,)) for n, (about, *_) in enumerate(cases))
+    results = {probe.name: Probed(probe.name, case[1]) for probe, case in zip(probes, cases, strict=True)}  # type: ignore[arg-type]
+    before = {probe.name: case[2] for probe, case in zip(probes, cases, strict=True)}
+    known = replace(task.examination, examined=e.Examined("examiner", probes), probes=probes, probed="t", times=1)
+    return replace(task, examination=replace(known, results=results, before=before))
+
+
+def missing(task: Task) -> list[int]:
+    return [one.number for one in earned.list_missing(task)]
+
+
+ONE, TWO = requirement(1), requirement(2)
+
+
+def test_a_passing_check_alone_shows_nothing() -> None:
+    at = seen(task(ONE))
+    assert missing(at) == [1]
+    assert isinstance(decide_examination(at), c.Examine), "however small the change is"
+    ended = conclude_work(replace(at, examination=replace(at.examination, examined=e.ExaminationSkipped("why"))), "ok")
+    assert ended.to is State.BLOCKED and ended.why.endswith("for what was asked (not examined: why)")
+
+
+def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement() -> None:
+    for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, mended=("test_a",))))):
+        assert earned.is_shown_by_others(at)
+        assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
+    several = seen(task(ONE, TWO), check=True)
+    assert missing(several) == [1, 2], "which of them is it about?"
+    assert missing(probed(several)) == [], "others have looked, and found nothing against it"
+    own = seen(task(ONE, verdict=replace(PASSED, changed=("test_new.py",))), check=True)
+    assert missing(own) == [1], "the agent may have written what the check runs"
+
+
+def test_a_case_that_fails_without_the_work_shows_its_requirement() -> None:
+    at = probed(seen(task(ONE, TWO)), (1, "passed", "failed"), (2, "passed", "passed"))
+    assert missing(at) == [2]
+    assert decide_examination(at) == c.Examine((2,)), "once more, for what nothing shows"
+    again = replace(at, examination=replace(at.examination, times=2))
+    assert decide_examination(again) is None
+    assert "requirement 2 (Requirement 2 holds.)" in conclude_work(again, "ok").why
+    assert missing(probed(seen(task(ONE)), (1, "passed", "broken"))) == [], "it cannot even be loaded there"
+
+
+def test_a_dropped_case_shows_nothing() -> None:
+    at = probed(seen(task(ONE)), (1, "failed", "failed"), (1, "passed", "failed"))
+    dropped = {"goal/probe-1": Ruling(False)}
+    assert missing(replace(at, examination=replace(at.examination, rulings=dropped))) == [1]
+
+
+def test_the_authors_own_test_counts_once_the_work_was_examined() -> None:
+    wrote = replace(PASSED, added=("test_new",))
+    at = seen(task(ONE, verdict=wrote), tests=("test_new",))
+    assert missing(at) == [1], "a wrong repair with its author's wrong test is red, then green, too"
+    at = probed(at, (1, "passed", "passed"))
+    assert missing(at) == [] and earned.list_shown(at)[0].how == "author"
+    never = AcceptanceRules(examine="never")
+    assert missing(seen(task(ONE, verdict=wrote, rules=never), tests=("test_new",))) == []
+    unknown = probed(seen(task(ONE, verdict=wrote)), (1, "passed", "passed"))
+    assert decide_examination(unknown) == c.SeeDifference(tests=True), "before anybody is asked again"
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "shown"),
+    [
+        ("document", {"code": False, "documents": True}, True),
+        ("document", {"code": True, "documents": True}, False),
+        ("document", {"code": False, "documents": False}, False),
+        ("restructure", {"code": True, "interface": True}, True),
+        ("restructure", {"code": False, "documents": True}, False),
+        ("unchanged", {"code": True}, False),
+    ],
+)
+def test_what_has_nothing_to_run_is_seen_in_the_change(kind: Kind, found: dict[str, bool], shown: bool) -> None:
+    at = probed(seen(task(requirement(1, kind)), **found))
+    assert (missing(at) == []) is shown
+    assert (conclude_work(at, "ok") == c.Conclude(State.COMPLETED, earned.NOTHING_TO_RUN)) is shown
+
+
+def test_beside_behaviour_that_is_shown_documents_and_what_stays_need_no_run() -> None:
+    asked = (ONE, requirement(2, "document"), requirement(3, "unchanged"), requirement(4, "background"))
+    at = probed(seen(task(*asked), code=True, documents=True), (1, "passed", "failed"))
+    assert missing(at) == []
+    assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
+    assert missing(probed(seen(task(*asked), code=True), (1, "passed", "failed"))) == [2], "no document changed"
+
+
+def test_what_was_replaced_need_not_be_shown() -> None:
+    at = probed(seen(task(replace(ONE, superseded=2), TWO)), (2, "passed", "failed"))
+    assert missing(at) == []
+
+
+def test_a_passing_check_can_be_proof_enough() -> None:
+    at = seen(task(ONE, rules=AcceptanceRules(examine="never", proof="check")))
+    assert decide_examination(at) is None
+    assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
+
+
+def test_steps_are_done_by_their_check() -> None:
+    step = replace(task(ONE), id="a")
+    examined = replace(step, examination=TaskExamination(examined=e.Examined("examiner"), probed="t", times=1))
+    assert decide_examination(examined) is None
+    assert conclude_work(examined, "ok") == c.Conclude(State.COMPLETED, "ok")
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "code"),
+    [
+        ("a.py", "def f():\n    return 1\n", '# note\ndef f():\n    """Why."""\n    return 1\n', False),
+        ("a.py", "def f():\n    return 1\n", "def f():\n    return 2\n", True),
+        ("a.c", "int f() { return 1; }", "/* why */ int f() { return 1; } // so", False),
+        ("a.c", 'char *s = "// a";', 'char *s = "// b";', True),
+        ("run.sh", "a\nb\n", "a # why\n# so\nb\n", False),
+        ("README.md", "a", "b", False),
+        ("requirements.txt", "a", "b", True),
+        ("data.json", "1", "2", True),
+        ("tests/test_a.py", "a = 1", "a = 2", False),
+    ],
+)
+def test_a_change_of_comments_and_documents_has_no_code(path: str, before: str, after: str, code: bool) -> None:
+    found = compare_texts({path: before}, {path: after}, (path,))
+    assert (found.code, found.documents) == (code, not code)
+
+
+def test_definitions_tell_a_restructuring_from_a_comment() -> None:
+    found = compare_texts({"a.py": "def _f(a): ..."}, {"a.py": "def _g(a): ..."}, ("a.py",))
+    assert found.interface and found.code
+    assert not compare_texts({"a.py": "def f(a): ..."}, {"a.py": "def f(a): ...  # g"}, ("a.py",)).interface
+
+
+def test_each_test_of_a_probe_is_a_case_of_its_own() -> None:
+    text = (
+        "import x\n\nN = 1\n\n@mark\ndef test_a():\n    assert (\n        N\n    )\n\n\ndef test_b():\n    assert 2\n"
+    )
+    cases = split_cases(text, r"(?:async )?def (test\w*)\(")
+    assert [name for name, _ in cases] == ["test-a", "test-b"]
+    assert "assert 2" not in cases[0][1] and "N = 1" in cases[1][1] and "def test_a" not in cases[1][1]
+    assert split_cases("def test_a():\n    pass\n", r"def (test\w*)\(") == [("", "def test_a():\n    pass\n")]
+    assert split_cases(text, "") == [("", text)]

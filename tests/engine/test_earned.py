@@ -1,0 +1,268 @@
+"""With the settings that people get, `completed` says what was shown; and a person's messages are part of what was
+asked."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.acceptance.evidence_table import build_table
+from bough.core.ids import CONTROL
+from bough.core.messages import Answer
+from bough.core.planning.plan import Step, build_goal_step
+from tests.engine.cast import DONE, Asked, act, in_order
+from tests.engine.telling import Told, told
+from tests.engine.test_examine import Court
+from tests.harness import git, make_project
+from tests.interfaces.shell import bough
+
+pytestmark = pytest.mark.usefixtures("acceptance_as_shipped")
+
+GOAL = "order() in order.py must raise ValueError for cyclic input."
+ORDER = "def order(graph):\n    return sorted(graph)\n"
+RAISES = ORDER.replace(
+    "    return", "    if 'b' in graph.get('a', ''):\n        raise ValueError('a cycle')\n    return"
+)
+CHECK = "python3 -m unittest -q"
+TEST = """\
+import unittest
+from order import order
+
+class Orders(unittest.TestCase):
+    def test_order(self):
+        self.assertEqual(order({"b": "", "a": ""}), ["a", "b"])
+"""
+CYCLE = """
+    def test_cycle(self):
+        with self.assertRaises(ValueError):
+            order({"a": "b", "b": "a"})
+"""
+COMMENT = in_order(act("write", path="order.py", content=f"# cycles are handled\n{ORDER}"), DONE)
+
+
+def probe(*bodies: str) -> dict[str, Any]:
+    tests = "".join(
+        f"\n    def test_{n}(self):\n        from order import order\n        {b}\n" for n, b in enumerate(bodies)
+    )
+    text = f"import unittest\n\nclass Probe(unittest.TestCase):{tests}"
+    return {"says": "A cycle is an error.", "quote": "raise ValueError for cyclic input", "text": text}
+
+
+RED = 'self.assertRaises(ValueError, order, {"a": "b", "b": "a"})'
+GREEN = 'self.assertEqual(order({"b": "", "a": ""}), ["a", "b"])'
+
+
+def project(tmp_path: Path) -> Path:
+    place = make_project(tmp_path / "p")
+    (place / "test_calc.py").unlink()
+    (place / "order.py").write_text(ORDER)
+    (place / "test_order.py").write_text(TEST)
+    git(place, "add", "-A")
+    git(place, "commit", "-qm", "order")
+    return place
+
+
+def carried(tmp_path: Path, court: Court, **chosen: Any) -> Told:
+    return told(project(tmp_path), court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
+
+
+def test_a_comment_is_not_completed_and_a_person_may_accept_it(tmp_path: Path) -> None:
+    run = carried(tmp_path, Court(COMMENT, examiner=lambda asked: act("probe", probes=[probe(GREEN)])))
+    assert (run.outcome.status, run.outcome.exit_status) == ("not_proven", 5)
+    assert len(run.journal.of(e.Examined)) == 2, "what nothing shows is examined once more"
+    shown = bough(run.project, "status").out
+    assert "finished, not proven" in shown and "Not shown: what the goal asks for." in shown
+    refused = bough(run.project, "apply")
+    assert refused.status == 2 and "its work is not proven" in refused.err
+    assert bough(run.project, "pr").status == 2
+    accepted = bough(run.project, "verify", "--accept", "--reason", "a note is enough")
+    assert accepted.status == 0 and "without proof: a note is enough" in accepted.out
+    assert bough(run.project, "apply").status == 0
+    assert "cycles are handled" in (run.project / "order.py").read_text()
+    assert bough(run.project, "report", "--json").json["accepted_by"]
+    assert bough(run.project, "verify", "--accept").status == 2, "it is completed now"
+
+
+def test_a_case_that_fails_on_the_comment_is_never_completed(tmp_path: Path) -> None:
+    run = carried(
+        tmp_path, Court(COMMENT, prober=in_order(DONE), examiner=lambda asked: act("probe", probes=[probe(RED, GREEN)]))
+    )
+    assert run.outcome.status == "failed"
+    assert [row.standing for row in build_table(run.journal.records).rows] == ["refuted"]
+
+
+def test_the_right_change_costs_one_question(tmp_path: Path) -> None:
+    builds = in_order(act("write", path="order.py", content=RAISES), DONE)
+    run = carried(tmp_path, Court(builds, examiner=lambda asked: act("probe", probes=[probe(RED, GREEN)])))
+    assert run.outcome.status == "completed" and run.outcome.spend.rounds == 3
+    (finished,) = run.journal.of(e.ProbesFinished)
+    assert [one.name for one in finished.results] == ["goal/probe-1/test-0", "goal/probe-1/test-1"]
+    assert [one.outcome for one in finished.before] == ["failed", "passed"]
+    report = bough(run.project, "report").out
+    assert "1 requirement: 1 proven" in report and "(2 of 2 cases)" in report
+
+
+def test_one_wrong_case_is_dropped_alone(tmp_path: Path) -> None:
+    wrong = "self.assertEqual(order({}), None)"
+    contest = in_order(act("dispute", test="goal/probe-1/test-1", evidence="nobody asked for None"), DONE)
+    builds = in_order(act("write", path="order.py", content=RAISES), DONE)
+    court = Court(builds, prober=contest, examiner=lambda asked: act("probe", probes=[probe(RED, wrong)]))
+    run = carried(tmp_path, court)
+    assert run.outcome.status == "completed", run.outcome.summary
+    assert len(run.journal.of(e.Examined)) == 1, "the other case still shows it"
+    report = bough(run.project, "report").out
+    assert "(1 of 2 cases)" in report and "goal/probe-1/test-1 was dropped: no" in report
+
+
+def test_the_authors_own_test_is_run_without_the_work(tmp_path: Path) -> None:
+    builds = in_order(
+        act("write", path="order.py", content=RAISES), act("write", path="test_order.py", content=TEST + CYCLE), DONE
+    )
+    run = carried(tmp_path, Court(builds, examiner=lambda asked: act("probe", probes=[probe(GREEN)])))
+    assert run.outcome.status == "completed", run.outcome.summary
+    seen = run.journal.of(e.DifferenceSeen)[-1].seen
+    assert seen.tests == ("test_order.py",), "single tests are unknown here"
+    assert [row.standing for row in build_table(run.journal.records).rows] == ["tested only by its author"]
+
+
+def test_documentation_is_completed_where_no_code_changed(tmp_path: Path) -> None:
+    goal = build_goal_step("Explain order() in README.md.", check=CHECK)
+    kinds = [{"begins": "Explain order() in README.md", "kind": "document"}]
+
+    def cast(part: Any) -> Court:
+        court = Court(part, examiner=lambda asked: act("probe", probes=[]))
+        answer = Court.__call__
+
+        class Gated(Court):
+            def __call__(self, request: dict[str, Any]) -> Answer:
+                if "estimate" in Asked(request).tools:
+                    return act("estimate", reason="one page", steps=1, atomic=True, kinds=kinds)
+                return answer(self, request)
+
+        return Gated(court.agent, examiner=court.examiner)
+
+    writes = in_order(act("write", path="README.md", content="order() sorts.\n"), DONE)
+    run = told(project(tmp_path / "a"), cast(writes), goal=goal, flat=False)
+    assert run.outcome.status == "completed", run.outcome.summary
+    assert run.outcome.summary == "nothing to show by running; the check still passes"
+    both = in_order(
+        act("write", path="README.md", content="order() sorts.\n"), act("write", path="order.py", content=RAISES), DONE
+    )
+    run = told(project(tmp_path / "b"), cast(both), goal=goal, flat=False)
+    assert run.outcome.status == "not_proven", "code changed, and nothing shows why"
+
+
+# ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PLAN = Step(
+    "goal",
+    "Write a.txt and b.txt.",
+    test_command="test -f order.py",
+    steps=(
+        Step("a", "Write a.txt.", test_command="test -f a.txt", covers=(1,)),
+        Step("b", "Write b.txt.", test_command="test -f b.txt", needs=("a",), covers=(1,)),
+    ),
+)
+
+
+def say(place: Path, text: str) -> None:
+    """From another process, as good as: a loop and a connection of its own."""
+
+    async def post() -> None:
+        async with app.open_session(place) as session:
+            (name,) = await session.store.runs()
+            if not await session.store.read(name, CONTROL, kinds=("PersonSaid",)):
+                await session.store.post(name, CONTROL, e.PersonSaid(text, "anna"))
+
+    thread = Thread(target=lambda: asyncio.run(post()))
+    thread.start()
+    thread.join()
+
+
+@pytest.fixture
+def by_check(acceptance_as_shipped: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOUGH_ACCEPTANCE_PROOF", "check")
+
+
+@pytest.mark.usefixtures("by_check")
+def test_a_demand_while_a_step_runs_is_owned_by_it_and_reported(tmp_path: Path) -> None:
+    place = project(tmp_path)
+
+    def first(asked: Asked) -> Answer:
+        if not asked.results:
+            return act("write", path="a.txt", content="a\n")
+        if "c.txt must be there" not in str(asked.texts):
+            say(place, "c.txt must be there. How is it going?")
+            return act("list", path=".")
+        return DONE if (len(asked.results) > 2) else act("write", path="c.txt", content="c\n")
+
+    court = Court(in_order(DONE), examiner=lambda asked: act("probe", probes=[]))
+    court.steps = {"a": first, "b": in_order(act("write", path="b.txt", content="b\n"), DONE)}
+    run = told(place, court, goal=PLAN, jobs=1)
+    assert run.outcome.status == "completed", run.outcome.summary
+    (read,) = [r.event for r in run.of("goal", e.MessageRead)]
+    assert read.owner == "a" and read.requirements[0].number == 2
+    assert read.requirements[0].text == "c.txt must be there." and read.requirements[0].source.startswith("anna, ")
+    (heard,) = [r.event for r in run.of("a", e.MessageReceived)]
+    assert [one.number for one in heard.requirements] == [one.number for one in read.requirements]
+    examiners = [asked.brief for asked in court.asked if "probe" in asked.tools]
+    assert any("2. c.txt must be there. [anna, " in brief for brief in examiners)
+    later = court.of("b")[0].brief
+    assert "c.txt" not in later or "The step `a` does this" in later, "nobody else does it again"
+    assert "c.txt must be there." in bough(place, "report").out
+
+
+@pytest.mark.usefixtures("by_check")
+def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Path) -> None:
+    place = project(tmp_path)
+
+    def review(asked: Asked) -> Answer:
+        if "Review the whole" in asked.brief:
+            say(place, "c.txt must be there.")
+        return act("probe", probes=[])
+
+    court = Court(in_order(DONE), examiner=review)
+    court.steps = {
+        "a": in_order(act("write", path="a.txt", content="a\n"), DONE),
+        "b": in_order(act("write", path="b.txt", content="b\n"), DONE),
+        "message-2": in_order(act("write", path="c.txt", content="c\n"), DONE),
+    }
+    run = told(place, court, goal=PLAN, jobs=1)
+    assert run.outcome.status == "completed", run.outcome.summary
+    assert [task.path for task in run.outcome.tree] == ["goal", "a", "b", "message-2"]
+    assert [r.event.owner for r in run.of("goal", e.MessageRead)] == ["message-2"]
+    assert "c.txt" in run.tree["goal"].files
+
+
+def test_a_reading_replaces_what_it_contradicts_and_a_person_undoes_that(tmp_path: Path) -> None:
+    place = project(tmp_path)
+    hears: list[str] = []
+
+    class Hearing(Court):
+        def __call__(self, request: dict[str, Any]) -> Answer:
+            asked = Asked(request)
+            if "hear" in asked.tools:
+                hears.append(asked.brief)
+                return act("hear", requirements=["order() must return None"], replaces=[1], step="")
+            return super().__call__(request)
+
+    def builds(asked: Asked) -> Answer:
+        if not asked.results:
+            say(place, "order() must return None for cyclic input instead.")
+            return act("write", path="order.py", content=RAISES)
+        return DONE
+
+    court = Hearing(builds, examiner=lambda asked: act("probe", probes=[]))
+    run = told(place, court, goal=build_goal_step(GOAL, check=CHECK), flat=False)
+    assert "1. order() in order.py must raise ValueError" in hears[0] and len(hears) == 1
+    rows = build_table(run.journal.records).rows
+    assert [(row.requirement.number, row.standing) for row in rows] == [(1, "superseded"), (2, "not shown")]
+    assert run.outcome.status == "not_proven"
+    report = bough(place, "report").out
+    assert "replaced by 2; `bough say --restore 1` undoes it" in report.replace("\n", " ")

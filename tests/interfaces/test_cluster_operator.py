@@ -1,0 +1,149 @@
+"""What whoever operates many machines is told: who is missing, who failed, and what to do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough.adapters.executors.fleet import Worker, explain_wait
+from bough.core.messages import Answer, Call
+
+from ..postgres import new_schema
+from ..wire import KEY, Reply, Status, WireModel
+from .test_cluster import BOUGH, worker
+
+FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
+    f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n"
+    for n in range(3)
+)
+TAGGED = FLOW + "runs_on = ['gpu']\n"
+
+
+def write_file(request: dict[str, Any]) -> Reply:
+    said = "\n".join(str(message.get("content")) for message in request["messages"] if message["role"] == "user")
+    name = re.findall(r"Write (leaf-\d)\.txt", said)[0]
+    if not any(message["role"] == "tool" for message in request["messages"]):
+        return Answer(calls=(Call("c1", "write", json.dumps({"path": f"{name}.txt", "content": name})),))
+    return Answer(calls=(Call("c2", "done", '{"summary": "written"}'),))
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "BOUGH_STORE": new_schema(), "OPENAI_API_KEY": KEY, "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+def make_project(tmp_path: Path, flow: str = FLOW) -> Path:
+    project = tmp_path / "project"
+    (project / "workflows").mkdir(parents=True)
+    (project / "workflows" / "flow.toml").write_text(flow)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    return project
+
+
+@contextmanager
+def running(project: Path, env: dict[str, str], url: str) -> Iterator[subprocess.Popen[str]]:
+    asking = ["--model", "openai:m", "--base-url", url, "--sandbox", "none", "--workers"]
+    asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *asking]
+    with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+        try:
+            yield run
+        finally:
+            run.kill()
+
+
+def told(project: Path, env: dict[str, str], *args: str) -> Any:
+    done = subprocess.run(
+        [*BOUGH, *args, "--json", "--dir", str(project)], env=env, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def until(found: Any, what: str) -> Any:
+    deadline = time.monotonic() + 120
+    while not (value := found()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.2)
+    return value
+
+
+def test_a_worker_without_a_usable_key_is_set_aside_and_named(tmp_path: Path, env: dict[str, str]) -> None:
+    project = make_project(tmp_path)
+    wire = WireModel(write_file)
+
+    def by_key(request: dict[str, Any]) -> Reply:
+        mine = next(seen for seen in reversed(wire.requests) if seen.body and seen.json == request)
+        return write_file(request) if mine.headers["authorization"].endswith(KEY) else Status(401)
+
+    wire._script = by_key
+    with (
+        wire,
+        worker(tmp_path / "bad", {**env, "OPENAI_API_KEY": "sk-wrong-0123456789abcdef"}, "--name", "bad"),
+        running(project, env, wire.base_url) as run,
+    ):
+        # It is the only one: the run halts, can be resumed, and says whose key it is.
+        output, _ = run.communicate(timeout=150)
+        assert run.returncode == 7 and "on worker bad: " in output and "bough resume" in output, output
+        (listed,) = told(project, env, "workers")
+        assert listed["name"] == "bad" and listed["trouble"]
+        with worker(tmp_path / "good", env, "--name", "good"):
+            again = subprocess.run(
+                [*BOUGH, "resume", "--dir", str(project), "--workers"],
+                env=env,
+                capture_output=True,
+                text=True,
+                timeout=150,
+            )
+            assert again.returncode == 0, again.stdout + again.stderr
+            troubles = {each["name"]: bool(each["trouble"]) for each in told(project, env, "workers")}
+            assert troubles["good"] is False
+
+
+def test_who_waits_for_a_worker_says_so_everywhere(tmp_path: Path, env: dict[str, str]) -> None:
+    project = make_project(tmp_path, TAGGED)
+    with (
+        WireModel(write_file) as wire,
+        worker(tmp_path / "one", env, "--name", "one") as first,
+        running(project, env, wire.base_url) as run,
+    ):
+        waiting = until(lambda: _waiting(project, env), "nobody says that a tag is missing")
+        assert waiting == "Waiting: leaf-2 needs a worker with the tag `gpu`: start one with `bough worker --tag gpu`"
+        first.kill()
+        first.wait()
+        alone = until(
+            lambda: "no worker takes tasks" in (_waiting(project, env) or ""), "nobody says that all are gone"
+        )
+        assert alone
+        with worker(tmp_path / "two", env, "--tag", "gpu", "--name", "two"):
+            output, _ = run.communicate(timeout=150)
+        assert run.returncode == 0, output
+        assert "needs a worker with the tag `gpu`" in output and "no worker takes tasks since" in output
+        assert _waiting(project, env) is None
+
+
+def _waiting(project: Path, env: dict[str, str]) -> str | None:
+    shown = subprocess.run(
+        [*BOUGH, "show", "--json", "--dir", str(project)], env=env, capture_output=True, text=True, check=False
+    )
+    return json.loads(shown.stdout)["waiting"] if shown.returncode == 0 else None
+
+
+def test_what_a_wait_is_called() -> None:
+    def one(name: str, *tags: str, trouble: str = "", silent: float = 0.0) -> Worker:
+        return Worker(name, "1", "host", 1, 2, tags, "0", False, 9.0, silent, trouble)
+
+    assert explain_wait([], [], "12:00:00") == ""
+    assert explain_wait([("a", ())], [one("w")], "12:00:00") == ""
+    assert "since 12:00:00" in explain_wait([("a", ())], [one("w", silent=99.0)], "12:00:00")
+    aside = explain_wait([("a", ())], [one("w", trouble="no key")], "12:00:00")
+    assert aside.endswith("; w is set aside: no key")
+    assert "tags `x` and `y`" in explain_wait([("a", ()), ("b", ("x", "y"))], [one("w", "x")], "12:00:00")
+    assert explain_wait([("b", ("x",))], [one("w", "x", "y")], "12:00:00") == ""

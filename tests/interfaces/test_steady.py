@@ -1,0 +1,102 @@
+"""Small things that people met: what is said about runs, journals, homes and budgets is right."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.state_folder import make_state_folder
+from bough.adapters.stores.sqlite import SqliteStore
+from bough.core.budget.ledger import describe_spent
+from bough.core.errors import ClaimLost
+from bough.core.ids import GOAL, RUN
+from bough.core.messages import Answer, Call
+from tests.harness import git
+from tests.interfaces.journals import started, task_events, write_run
+from tests.interfaces.shell import bough
+from tests.wire import KEY, WireModel
+
+
+def test_a_report_of_an_interrupted_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / ".bough").mkdir()
+
+    async def write() -> None:
+        store = SqliteStore(tmp_path / ".bough" / "journal.db")
+        await write_run(store, "amber-heron", {RUN: [started()], GOAL: task_events(GOAL, 2)})
+        await store.close()
+
+    asyncio.run(write())
+    assert bough(tmp_path, "report", "--json").json["status"] == "interrupted"
+    assert "interrupted" in bough(tmp_path, "report").out
+
+
+def test_a_step_has_spent_its_part_and_not_the_budget() -> None:
+    assert describe_spent(GOAL, "20 rounds") == "the budget of 20 rounds is spent"
+    assert describe_spent("parser", "2 rounds") == "parser has spent its 2 rounds"
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_journal_that_is_removed_under_a_run_stops_it(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "journal.db"
+
+    async def main() -> None:
+        store = SqliteStore(path)
+        async with store.claim("run", GOAL, "w", 15) as claim:
+            await store.check(claim)
+            path.unlink()
+            if how == "replaced":
+                path.write_bytes(b"")
+            with pytest.raises(ClaimLost, match="was removed or replaced while it was in use"):
+                await store.check(claim)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_no_home_is_created_where_there_is_none(tmp_path: Path) -> None:
+    home = tmp_path / "nonexistent"
+    with pytest.raises(FileNotFoundError, match="no such home folder"):
+        make_state_folder({"HOME": str(home)})
+    assert not home.exists()
+    assert make_state_folder({"HOME": str(home), "XDG_STATE_HOME": str(tmp_path / "state")}).is_dir()
+    home.mkdir()
+    assert make_state_folder({"HOME": str(home)}).is_dir()
+
+
+def test_undoing_what_was_edited_since_says_how_to_undo(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a.txt").write_text("one\n")
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "Start")
+    edit = Call("c1", "write", '{"path": "a.txt", "content": "two\\n"}')
+    script = [Answer(calls=(edit,)), Answer(calls=(Call("c2", "done", '{"summary": "s"}'),))]
+    with WireModel(script) as wire:
+        ran = bough(
+            project,
+            *("run", "Write two", "--check", "grep two a.txt", "--model", "openai:m", "--base-url", wire.base_url),
+            *("--sandbox", "none", "--apply"),
+            OPENAI_API_KEY=KEY,
+        )
+    assert ran.status == 0, ran.out + ran.err
+    (project / "a.txt").write_text("three\n")
+    said = bough(project, "undo")
+    assert said.status == 2 and "Nothing was undone" in said.err and "`bough undo " in said.err
+    assert "bough apply" not in said.err and (project / "a.txt").read_text() == "three\n"
+
+
+def test_a_run_without_a_home_leaves_none_behind(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    home = tmp_path / "nonexistent"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    done = subprocess.run(
+        ["bough", "demo", "--dir", str(project)], env={**env, "HOME": str(home)}, capture_output=True, text=True
+    )
+    assert "Traceback" not in done.stderr
+    assert not home.exists()

@@ -1,0 +1,51 @@
+"""Tricks and honest work in many languages, written without a look at bough: a sample of both tables.
+
+Every trick is a whole run after which `add(2, 3)` still is not 5, and none of them may end `completed` but for the
+known limits; the honest ones do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.verification.cases import TRICKS, Case, explained, load, play, python_on_path, sample, verdict_of
+
+__all__ = ["python_on_path"]
+
+CASES = load("tricks")
+HONEST = load("tricks_honest")
+
+
+@pytest.mark.parametrize("case", sample(CASES, 12))
+def test_a_trick_does_not_complete(case: Case, tmp_path: Path) -> None:
+    if program := case.needs():
+        pytest.skip(f"{program} is not installed")
+    outcome, _ = play(case, tmp_path)
+    assert not outcome.completed, explained(outcome)
+    assert outcome.exit_status != 0
+
+
+@pytest.mark.parametrize("case", sample(HONEST, 6))
+def test_honest_work_in_any_language_is_completed(case: Case, tmp_path: Path) -> None:
+    if program := case.needs():
+        pytest.skip(f"{program} is not installed")
+    outcome, _ = play(case, tmp_path)
+    assert outcome.completed, explained(outcome)
+    assert verdict_of(outcome).disagreements == ()
+
+
+def test_the_tables_are_whole() -> None:
+    names = {param.id for param in CASES}
+    assert len(names) == len(CASES) == 116
+    assert len(HONEST) == 23
+    assert names >= {*TRICKS}
+
+
+def test_a_case_whose_program_is_absent_does_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    skipped = [param.values[0].needs() for param in (*CASES, *HONEST)]
+    shown = {program for program in skipped if program}
+    assert shown >= {"awk", "cargo", "cc", "go", "lua5.4", "node", "perl", "php", "prove", "ruby", "tclsh"}
+    shells = [param for param, program in zip((*CASES, *HONEST), skipped, strict=True) if not program]
+    assert all((param.values[0].check or "").split()[0] in ("sh", "python3") for param in shells)
