@@ -77,3 +77,11 @@ def _no_waiting() -> None:
     and a test of the engine would wait for a hundred flushes. What is flushed when is tested by who asks for it
     (`test_sqlite.py`, `test_workspaces_durable.py`)."""
     no_waiting.apply()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """A skipped browser test is easy to overlook: the pages would go untested."""
+    skipped = terminalreporter.getreports("skipped")
+    missed = [report for report in skipped if "no browser: " in str(report.longrepr)]
+    if missed:
+        terminalreporter.write_line(f"{len(missed)} browser tests did not run here: scripts/check-pages runs them.")

@@ -57,7 +57,7 @@ def test_nothing_is_hidden_from_the_person() -> None:
 def test_only_a_yes_lets_it_run(tmp_path: Path, answer: str | None, runs: bool, why: str) -> None:
     shown: list[str] = []
 
-    async def permit(line: str) -> str | None:
+    async def permit(line: str, task: str) -> str | None:
         shown.append(line)
         return answer
 

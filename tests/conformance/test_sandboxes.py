@@ -24,7 +24,7 @@ from .sandboxes import CONFINING, PLANTED, PROMISES, Promise
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="finds processes through /proc")
 
 
-async def _allow(line: str) -> str:
+async def _allow(line: str, task: str) -> str:
     return "yes"
 
 

@@ -25,7 +25,7 @@ from bough.core.journal.task_fold import evolve_task, fold_task
 from bough.core.ladder.escalation import LadderRules
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
 from bough.core.planning.plan import Step
-from bough.core.rules import CompactionRules, Rules
+from bough.core.rules import Rules
 from bough.core.stuck.signals import StuckRules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State

@@ -28,8 +28,8 @@ def test_the_model_is_told_what_the_person_says(
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
     monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0")
 
-    async def permit(line: str) -> str | None:
-        assert line == "echo git push > pushed.txt"
+    async def permit(line: str, task: str) -> str | None:
+        assert (line, task) == ("echo git push > pushed.txt", "goal")
         return answer
 
     watch = app.RunObserver(permit=permit if answer else None)
@@ -62,7 +62,7 @@ def test_a_command_is_ruled_on_from_elsewhere(
     project = make_project(tmp_path / "p")
     taken_back: list[str] = []
 
-    async def never(line: str) -> str | None:
+    async def never(line: str, task: str) -> str | None:
         try:
             await asyncio.Event().wait()
         finally:

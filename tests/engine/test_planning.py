@@ -303,7 +303,7 @@ def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
             waiting = await plan_proposals.find_proposal(other, name)
             assert waiting.task == "goal" and [step.name for step in waiting.plan.goal.steps] == [s.name for s in steps]
             own = Approval("change", "squares first") if len(asked) == 1 else waiting.own(waiting.text)
-            await plan_proposals.rule_on_plan(other, name, waiting.task, own)
+            await plan_proposals.rule_on_plan(other, name, waiting, own)
         await asyncio.Event().wait()
         return None
 

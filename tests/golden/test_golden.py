@@ -62,6 +62,7 @@ from bough.core.stuck.detector import Signal
 from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
+from tests.golden.asked import ASKED
 from tests.golden.door import DOOR
 from tests.golden.earned import EARNED
 from tests.golden.merge import MERGED
@@ -190,6 +191,7 @@ GOLDEN = {
     "v1-door": DOOR,
     "v1-talk": TALK,
     "v1-approve": APPROVE,
+    "v1-asked": ASKED,
     "v1-acceptance": ACCEPTANCE,
     "v1-outside": OUTSIDE,
     "v2": V2,

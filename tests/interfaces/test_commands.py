@@ -54,7 +54,7 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
         f"{completed.name}  Make add add.",
         "check    " + CHECK,
         "model    openai:test",
-        "budget   40 rounds · 6,000,000 tokens · no limit on cost or time",
+        "budget   40 rounds, more if it is planned · 6,000,000 tokens · no limit on cost or time",
         "sandbox  ",
         "goal: round 2: edit calc.py",
         f"check passed: {CHECK} (exit status 0, ",

@@ -130,7 +130,7 @@ def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     assert "does not allow" in said.events[-1]["event"]["summary"]
 
 
-@pytest.mark.parametrize(("rule", "status"), [(QUOTED, 0), (INVENTED, 5)], ids=["quoted", "invented"])
+@pytest.mark.parametrize(("rule", "status"), [(QUOTED, 0), (INVENTED, 8)], ids=["quoted", "invented"])
 def test_a_judge_who_quotes_the_request_lets_it_through(rule: Answer, status: int, place: Path) -> None:
     with WireModel(model(rule)) as wire:
         said = started(place, wire)
@@ -142,7 +142,7 @@ def test_a_judge_who_quotes_the_request_lets_it_through(rule: Answer, status: in
 
 @pytest.mark.parametrize(
     ("option", "status"),
-    [("--allow-test-changes", 0), ("--allow-test-changes=test_half.py*", 0), ("--allow-test-changes=other*", 5)],
+    [("--allow-test-changes", 0), ("--allow-test-changes=test_half.py*", 0), ("--allow-test-changes=other*", 8)],
 )
 def test_permission_in_advance(option: str, status: int, place: Path) -> None:
     with WireModel(model(NO)) as wire:

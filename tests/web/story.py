@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
-from bough.core.acceptance.verdict import Failure, Verdict
+from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ids import GOAL
 from bough.core.ladder.escalation import Decision, Trouble
@@ -43,6 +43,57 @@ def test_a_code_never_takes_off_more_than_the_order():
 E   AssertionError: assert Decimal('10.00') == Decimal('8.00')"""
 
 
+REPORT = """\
+Gave up: the tax table that the goal names is not in the repository.
+
+What was tried
+  1. Reading the rates from shop/rates.csv: it has the rates of last year only.
+  2. Working them out from the invoices: two of seven do not add up.
+
+What is left
+  The new rates, as a file or as numbers in the goal. Everything else is in place and passes its tests.
+
+How to continue
+  Follow up with the rates, or point to the file that has them."""
+DISAGREES = Disagreement(
+    "tests/test_totals.py::test_round_half",
+    "tests/test_totals.py",
+    "    assert total([2.5]) == 2",
+    "    assert total([2.5]) == 3",
+    "E   assert 3 == 2",
+)
+
+
+def write_waiting(root: Path) -> list[str]:
+    """Runs that wait for a person, one of each kind; those that a process has to hold come first."""
+    now = time.time()
+    goal = Step(GOAL, "Publish the price list every night.", test_command="pytest -q")
+    held = [*_begun(goal), *_round(GOAL, 1, "", "bash", '{"command": "git push origin main"}', "")[:3]]
+    held.append(("@control", e.CommandHeld("c0ffee00", "git push origin main", GOAL, now + 50)))
+    journals.write(root, "coral-lynx", held, pace=2.0, begin=now - 2.0 * len(held))
+    plan = [*_begun(Step(GOAL, ASKED, test_command="pytest -q", plan_first=True)), (GOAL, e.PlanProposed(STEPS))]
+    journals.write(root, "ivory-crane", plan, pace=2.0, begin=now - 100)
+    rounding = Step(GOAL, "Round totals half up, as merchants do.", test_command="pytest -q")
+    reason = "the check passes, but 1 original test fails on the new code"
+    verdict = Verdict("needs_approval", reason, "pytest -q", passed=31, how="junit", disagreements=(DISAGREES,))
+    tests = [*_begun(rounding), (GOAL, e.StateChanged(State.TESTING, "the agent says it is done"))]
+    tests += [(GOAL, e.CheckStarted("pytest -q")), (GOAL, e.CheckFinished(verdict))]
+    tests += [
+        (GOAL, e.TaskHalted("needs_approval", "nobody has approved it")),
+        ("", e.RunHalted("needs_approval", "nobody has approved it")),
+    ]
+    journals.write(root, "slate-otter", tests, pace=2.0, begin=now - 4000)
+    asked = "The invoices name two tax rates for books, 5 % and 7 %. Which one holds from January?"
+    question = [*_begun(Step(GOAL, "Move the invoices to the new tax rules.", test_command="pytest -q"))]
+    question += [
+        (GOAL, e.QuestionAsked(asked)),
+        (GOAL, e.TaskHalted("waiting", asked)),
+        ("", e.RunHalted("waiting", asked)),
+    ]
+    journals.write(root, "teal-robin", question, pace=2.0, begin=now - 7000)
+    return ["coral-lynx", "ivory-crane"]
+
+
 def write_story(root: Path) -> str:
     """Three runs of the project; the name of the one under way."""
     now, told = time.time(), list(_told())
@@ -65,6 +116,7 @@ def _given_up() -> Iterator[Told]:
     goal = Step(GOAL, "Move the invoices to the new tax rules.", test_command="pytest -q")
     yield from _begun(goal)
     yield from list(leaf(GOAL, goal, 11, over=False))[2:]
+    yield GOAL, e.Reported(REPORT)
     yield GOAL, e.StateChanged(State.BLOCKED, "the tax table that the goal names is not in the repository")
     yield "", e.RunFinished("failed", "the tax table that the goal names is not in the repository")
 

@@ -178,7 +178,7 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
         answer, asked = data[top + end], served.get(served.of("ruby-owl", end))
         assert {**answer, "seq": 0} == {**asked, "seq": 0}, end
     assert data[f"{top}/tree"]["tasks"] == served.get(served.of("ruby-owl", "/tree"))["tasks"]
-    assert f"{top}/diff?task=goal" in data
+    assert f"{top}/files?task=goal" in data
 
     assert run_command_line(["export", "ruby-owl", "--html", "--output", "-", "--dir", str(served.root)]) == 0
     page = capsysbinary.readouterr().out.decode()
@@ -257,7 +257,7 @@ def test_the_pages_are_small() -> None:
     import gzip
 
     size = sum(len(gzip.compress((STATIC / name).read_bytes())) for name in ("index.html", "app.js", "app.css"))
-    assert size <= 150_000
+    assert size <= 60_000
 
 
 def test_no_page_makes_markup_of_text() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
+import threading
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from bough.interfaces.cli.entry import run_command_line
-from tests.harness import FIXED, make_project
-from tests.interfaces.shell import act, bough, run_args
+from tests.harness import CHECK, FIXED, make_project
+from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
 from tests.web import journals
 from tests.web.serving import serve
 from tests.wire import WireModel
@@ -37,9 +39,59 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert f"Port {port} on 127.0.0.1 is unavailable" in capsys.readouterr().err
 
 
-def test_where_there_are_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line(["serve", "--dir", str(tmp_path)]) == 2
-    assert "There are no runs" in capsys.readouterr().err
+def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
+    place = make_project(tmp_path / "project")
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    with WireModel(repair()) as wire:
+        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
+        with serve(place, **state, **settings) as served:
+            (project,) = served.get("/api/runs")["projects"]
+            assert (project["runs"], project["total"], "error" in project) == ([], 0, False)
+            assert not (place / ".bough").exists(), "looking leaves no trace"
+            choices = served.get(f"/api/{project['project']}/choices")
+            assert choices["model"] == "openai:test"
+            headers = {"origin": served.url, "x-bough": "1"}
+            top = f"/api/{project['project']}"
+            wrong = served.client.post(f"{top}/start", content=b'{"goal": " "}', headers=headers)
+            assert wrong.status_code == 409 and "The goal is empty" in wrong.json()["error"]
+            wrong = served.client.post(
+                f"{top}/start", content=b'{"goal": "x", "continues": "no-such"}', headers=headers
+            )
+            assert wrong.status_code == 409 and "no run" in wrong.json()["error"]
+            asked = {"goal": "Make add add.", "check": CHECK, "rounds": 20}
+            started = served.client.post(f"{top}/start", content=json.dumps(asked), headers=headers)
+            assert started.status_code == 200, started.text
+            name = started.json()["run"]
+            until(lambda: served.get(served.of(name))["status"] == "completed")
+            run = served.get(served.of(name))
+            assert run["goal"] == "Make add add." and run["limits"]["rounds"] == 20 and run["progress"] == 1.0
+
+
+def test_the_same_address_after_a_restart_also_beside_a_run(tmp_path: Path) -> None:
+    """The dashboard of a run takes no port that belongs to the project's own."""
+    journals.write(tmp_path, "jade-fox", journals.large(2, 1))
+    with serve(tmp_path) as first:
+        port = first.port
+    with serve(tmp_path, "--until", str(os.getpid())) as beside:
+        assert beside.port != port
+        assert beside.get("/api/runs")["beside"] == os.getpid()
+        with serve(tmp_path) as again:
+            assert again.port == port
+
+
+def test_a_run_that_is_removed_says_so(tmp_path: Path) -> None:
+    journals.write(tmp_path, "jade-fox", journals.large(2, 1))
+    journals.write(tmp_path, "opal-wren", journals.large(2, 1))
+    with serve(tmp_path) as served:
+        assert served.get(served.of("jade-fox"))["status"] == "completed"
+        with served.client.stream("GET", served.of("jade-fox", "/live")) as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith(("id", ":"))
+            assert run_command_line(["rm", "jade-fox", "--dir", str(tmp_path), "--yes"]) == 0
+            assert next(line for line in lines if line.startswith("event: ")) == "event: removed"
+        gone = served.client.get(served.of("jade-fox"))
+        assert gone.status_code == 404 and "jade-fox" in gone.json()["error"]
+        assert [run["run"] for run in served.get("/api/runs")["projects"][0]["runs"]] == ["opal-wren"]
 
 
 def test_all_projects_that_the_person_has_run_in(tmp_path: Path) -> None:
@@ -56,23 +108,30 @@ def test_all_projects_that_the_person_has_run_in(tmp_path: Path) -> None:
 def test_alongside_a_run(tmp_path: Path) -> None:
     """The run's own words are as ever; the dashboard is there while it is under way, and not after."""
     place = make_project(tmp_path / "project")
-    seen: list[int] = []
+    let = threading.Event()
 
     def answer(request: object) -> object:
-        if not seen:
-            kept = json.loads((place / ".bough" / "serve.json").read_text())
-            url = f"http://127.0.0.1:{kept['port']}"
-            assert httpx2.get(f"{url}/").status_code == 401, "it is there, and wants its token"
-            seen.append(kept["port"])
-            return act("write", path="calc.py", content=FIXED)
-        return act("done", summary="add adds")
+        assert let.wait(60)
+        return next(answers)
 
-    with WireModel(answer) as wire:  # type: ignore[arg-type]
-        said = bough(place, *run_args(wire.base_url, "--web", "--json"), XDG_STATE_HOME=str(tmp_path))
-    assert said.status == 0 and f"The dashboard is at http://127.0.0.1:{seen[0]}/?token=" in said.err
-    assert said.events[-1]["event"]["event"] == "RunFinished"
+    answers = iter([act("write", path="calc.py", content=FIXED), act("done", summary="add adds")])
+    with WireModel(answer) as wire, live(place, *run_args(wire.base_url, "--web", "--json")) as process:  # type: ignore[arg-type]
+        assert process.stderr is not None
+        told = next(line for line in process.stderr if "The dashboard is at " in line)
+        address = told.split()[-1]
+        url = address.partition("/?")[0]
+        with httpx2.Client(base_url=url) as client:
+            client.get(address)
+            until(lambda: client.get("/api/runs").json()["projects"][0]["runs"])
+            found = client.get("/api/runs").json()
+            (run,) = found["projects"][0]["runs"]
+            assert run["status"] == "running"
+            assert run["holder"].startswith(f"process {found['beside']} on this machine"), "the page opens with it"
+        let.set()
+        said = ended(process)
+    assert said.status == 0 and said.events[-1]["event"]["event"] == "RunFinished"
     with pytest.raises(httpx2.ConnectError):
-        httpx2.get(f"http://127.0.0.1:{seen[0]}/")
+        httpx2.get(f"{url}/")
 
 
 def test_without_the_extra(tmp_path: Path) -> None:

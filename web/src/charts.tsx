@@ -59,7 +59,7 @@ export function BurnChart({ burn, from, to }: { burn: Charts["burn"]; from: numb
   const left = limit === null ? "no limit" : `${said(unit, Math.max(0, limit - total))} left of ${said(unit, limit)}`;
   return (
     <div>
-      <p class="choices" role="group" aria-label="Unit">
+      <p class="actions" role="group" aria-label="Unit">
         {UNITS.map((each) => <button key={each} type="button" aria-pressed={each === unit} onClick={() => setUnit(each)}>{each}</button>)}
         <span class="dim">{said(unit, total)} spent, {left}</span>
       </p>
@@ -77,25 +77,31 @@ export function BurnChart({ burn, from, to }: { burn: Charts["burn"]; from: numb
   );
 }
 
-export function TestsChart({ tests, from, to }: { tests: Charts["tests"]; from: number; to: number }) {
-  if (!tests.length) return <p class="dim">No check has reported test counts yet.</p>;
-  const most = Math.max(...tests.map((each) => each.passed + each.failed), 1) * 1.05;
+// The tests of one check over time: those of different checks do not compare.
+export function TestsChart({ tests: all, from, to }: { tests: Charts["tests"]; from: number; to: number }) {
+  const tasks = [...new Set(all.map((each) => each.task))];
+  const [chosen, setChosen] = useState("");
+  if (!all.length) return <p class="dim">No check has reported test counts yet.</p>;
+  const most = (task: string) => all.filter((each) => each.task === task && each.in !== "tool").length;
+  const task = tasks.includes(chosen) ? chosen : tasks.includes("goal") ? "goal" : [...tasks].sort((a, b) => most(b) - most(a))[0];
+  const tests = all.filter((each) => each.task === task);
+  const high = Math.max(...tests.map((each) => each.passed + each.failed), 1) * 1.05;
   const x = (at: number) => LEFT + ((WIDTH - LEFT) * (at - from)) / Math.max(to - from, 1e-6);
-  const y = (value: number) => (HEIGHT - BOTTOM) * (1 - value / most) + 6;
+  const y = (value: number) => (HEIGHT - BOTTOM) * (1 - value / high) + 6;
   const checks = tests.filter((each) => each.in !== "tool");
   const steps = (value: (each: Charts["tests"][number]) => number) =>
     checks.map((each, n) => `${n ? `H${x(each.at).toFixed(1)}V` : `M${x(each.at).toFixed(1)},`}${y(value(each)).toFixed(1)}`).join("");
   const last = checks[checks.length - 1] ?? tests[tests.length - 1];
   return (
     <div>
-      <p class="dim">Last: {last.passed} passed, {last.failed} failed ({last.task})</p>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Last: ${last.passed} passed, ${last.failed} failed`}>
-        <Axes from={from} to={to} most={most} text={(value) => count(Math.round(value))} />
+      <p class="actions">{tasks.length > 1 && <label>Task <select value={task} onChange={(event) => setChosen(event.currentTarget.value)}>{tasks.map((each) => <option key={each} value={each}>{each}</option>)}</select></label>}<span class="dim">Last: {last.passed} passed, {last.failed} failed</span></p>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${task}: ${last.passed} passed, ${last.failed} failed at last`}>
+        <Axes from={from} to={to} most={high} text={(value) => count(Math.round(value))} />
         <path class="line good" d={steps((each) => each.passed)} />
         <path class="line bad" d={steps((each) => each.failed)} />
         {tests.map((each, n) => (
           <circle key={n} class={each.failed ? "bad" : each.in === "tool" ? "calm" : "good"} cx={x(each.at)} cy={y(each.passed)} r={each.in === "tool" ? 2 : 3.5}>
-            <title>{`${clock(each.at)} ${each.task} (${each.in}): ${each.passed} passed, ${each.failed} failed`}</title>
+            <title>{`${clock(each.at)} (${each.in}): ${each.passed} passed, ${each.failed} failed`}</title>
           </circle>
         ))}
       </svg>

@@ -57,7 +57,7 @@ function Pair({ project, one, other }: { project: string; one: string; other: st
     <>
       <div class="scrolls" tabIndex={0} role="region" aria-label="Numbers of both runs">
         <table class="compare">
-          <thead><tr><th scope="col">&nbsp;</th>{pair.map(([run]) => <th key={run.run} scope="col"><a href={link("run", project, run.run)}>{run.run}</a></th>)}</tr></thead>
+          <thead><tr><td />{pair.map(([run]) => <th key={run.run} scope="col"><a href={link("run", project, run.run)}>{run.run}</a></th>)}</tr></thead>
           <tbody>{rows.map(([label, cell]) => <tr key={label}><th scope="row">{label}</th>{pair.map(([run, stats]) => <td key={run.run}>{cell(run, stats)}</td>)}</tr>)}</tbody>
         </table>
       </div>

@@ -1,86 +1,125 @@
 import { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
-import { at, query } from "./api";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { at, exported, get, query, Run } from "./api";
+import { useAction } from "./ask";
 import { many } from "./format";
-import { Loading, Trouble, useAnswer } from "./parts";
+import { prefill } from "./new";
+import { Icon, link, Loading, Rows, Trouble, useAnswer } from "./parts";
+import { OVER } from "./steer";
 
-interface File { name: string; added: number; removed: number; lines: string[]; left_out: number }
+interface File { name: string; added: number; removed: number; binary: boolean; kind: string }
+type DiffLine = ["ctx" | "ins" | "del" | "hunk", number | null, number | null, string];
+type Pair = [DiffLine | null, DiffLine | null];
+interface Part { from: number; total: number; rows: (DiffLine | Pair)[] }
 
-export function Changes({ project, run, task, again }: { project: string; run: string; task: string; again: unknown }) {
-  const { data, error } = useAnswer<{ files: File[] }>(at(project, run, `/diff${query({ task })}`), again);
-  const [beside, setBeside] = useState(window.innerWidth > 1100);
+const KINDS: [string, string][] = [["product", "Product code"], ["tests", "Tests"], ["data", "Data"]];
+const PART = 2000;
+
+// Every file with its counts; the lines of one are loaded when it is opened, in parts, and only those in view are drawn.
+export function Changes({ project, run, task, again, refresh }: { project: string; run: Run; task: string; again: unknown; refresh: () => void }) {
+  const { data, error } = useAnswer<{ files: File[] }>(at(project, run.run, `/files${query({ task })}`), again);
+  const [chosen, setChosen] = useState("");
+  const [words, setWords] = useState("");
+  const [beside, setBeside] = useState(window.innerWidth > 1300);
+  const [place, setPlace] = useState<Place | null>(null);
+  const list = useMemo(() => {
+    const files = (data?.files ?? []).filter((file) => !words || file.name.toLowerCase().includes(words.toLowerCase()));
+    return KINDS.flatMap(([kind, title]) => {
+      const mine = files.filter((file) => file.kind === kind);
+      return mine.length ? [{ title: `${title} (${mine.length.toLocaleString("en")})` }, ...mine.map((file) => ({ file }))] : [];
+    });
+  }, [data, words]);
   if (!data) return error ? <Trouble error={error} /> : <Loading what="Comparing files…" />;
-  if (!data.files.length) return <p class="dim">Nothing changed.</p>;
+  if (!data.files.length) return <p class="empty">Nothing changed{run.holder !== null ? " yet" : ""}.</p>;
   const sum = (key: "added" | "removed") => data.files.reduce((all, file) => all + file[key], 0);
+  const file = data.files.find((each) => each.name === chosen) ?? data.files[0];
+  const two = beside && file.added > 0 && file.removed > 0; // A new file has nothing to stand beside.
   return (
     <div class="changes">
-      <p class="choices">
-        <span>{many(data.files.length, "file")}, <span class="ins">+{sum("added")}</span> <span class="del">−{sum("removed")}</span></span>
-        <button type="button" aria-pressed={!beside} onClick={() => setBeside(false)}>Unified</button>
-        <button type="button" aria-pressed={beside} onClick={() => setBeside(true)}>Side by side</button>
-      </p>
-      {data.files.map((file, n) => (
-        <details key={file.name} class="file" open={data.files.length <= 12 || n < 4}>
-          <summary><code>{file.name}</code> <span class="ins">+{file.added}</span> <span class="del">−{file.removed}</span></summary>
-          {beside ? <Beside file={file} /> : <Unified file={file} />}
-          {file.left_out > 0 && <p class="dim">{many(file.left_out, "more line")}: bough diff {run} shows all.</p>}
-        </details>
-      ))}
+      <div class="bar">
+        <span>{many(data.files.length, "file")} <span class="ins">+{sum("added").toLocaleString("en")}</span> <span class="del">−{sum("removed").toLocaleString("en")}</span></span>
+        {data.files.length > 8 && <label class="find">Find <input type="search" value={words} onInput={(event) => setWords(event.currentTarget.value)} /></label>}
+        <span class="push" />
+        <span class="switch" role="group" aria-label="Layout"><button type="button" aria-pressed={!beside} onClick={() => setBeside(false)}>Unified</button><button type="button" aria-pressed={beside} onClick={() => setBeside(true)}>Side by side</button></span>
+      </div>
+      <div class="split">
+        <Rows class="files" label="Changed files" count={list.length} height={28} row={(index) => {
+          const each = list[index];
+          if ("title" in each) return <span class="group">{each.title}</span>;
+          const cut = each.file.name.lastIndexOf("/") + 1;
+          return (
+            <button type="button" class="file" aria-pressed={each.file === file} title={each.file.name} onClick={() => { setChosen(each.file.name); setPlace(null); }}>
+              <span class="path"><span class="dim">{each.file.name.slice(0, cut)}</span>{each.file.name.slice(cut)}</span>
+              {each.file.binary ? <span class="dim">binary</span> : <span><span class="ins">+{each.file.added}</span> <span class="del">−{each.file.removed}</span></span>}
+            </button>
+          );
+        }} />
+        <div class="one">
+          <h2><Icon name="file" /> <code>{file.name}</code></h2>
+          {place && <Comment key={`${place.file}${place.line}`} project={project} run={run} task={task} place={place} close={() => setPlace(null)} refresh={refresh} />}
+          <Lines key={`${file.name}${two}`} project={project} run={run.run} task={task} file={file} beside={two} again={again} comment={exported ? undefined : (line, text) => setPlace({ file: file.name, line, text })} />
+        </div>
+      </div>
     </div>
   );
 }
 
-interface DiffLine { kind: "ctx" | "ins" | "del" | "hunk"; old?: number; now?: number; text: string }
+interface Place { file: string; line: number; text: string }
 
-function parse(file: File): DiffLine[] {
-  const made: DiffLine[] = [];
-  let old = 0, now = 0, inside = false;
-  for (const line of file.lines) {
-    const hunk = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)/.exec(line);
-    if (hunk) { old = Number(hunk[1]); now = Number(hunk[2]); inside = true; made.push({ kind: "hunk", text: hunk[3].trim() || `line ${hunk[2]}` }); }
-    else if (!inside) { if (/^(new file|deleted file|rename|similarity|Binary)/.test(line)) made.push({ kind: "hunk", text: line }); }
-    else if (line.startsWith("+")) made.push({ kind: "ins", now: now++, text: line.slice(1) });
-    else if (line.startsWith("-")) made.push({ kind: "del", old: old++, text: line.slice(1) });
-    else if (line.startsWith("\\")) made.push({ kind: "hunk", text: line.slice(2) });
-    else made.push({ kind: "ctx", old: old++, now: now++, text: line.slice(1) });
-  }
-  return made;
-}
-
-function Unified({ file }: { file: File }) {
+// A comment on a line is a message to the run with its place; a finished run takes it as a follow-up.
+function Comment({ project, run, task, place, close, refresh }: { project: string; run: Run; task: string; place: Place; close: () => void; refresh: () => void }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [text, setText] = useState("");
+  const over = OVER.includes(run.status);
+  const said = `${place.file}, line ${place.line} (\`${place.text.trim().slice(0, 200)}\`): ${text.trim()}`;
+  const follow = () => { prefill(said); window.location.hash = link("new", project, run.run); };
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label={`Changes of ${file.name}`}>
-      <table class="diff"><tbody>
-        {parse(file).map((line, n) => line.kind === "hunk"
-          ? <tr key={n} class="hunk"><td colSpan={3}>{line.text}</td></tr>
-          : <tr key={n} class={line.kind}><td class="no">{line.old ?? ""}</td><td class="no">{line.now ?? ""}</td><td class="code"><span class="sign">{line.kind === "ins" ? "+" : line.kind === "del" ? "−" : " "}</span>{colour(line.text, file.name)}</td></tr>)}
-      </tbody></table>
-    </div>
+    <form class="comment" onSubmit={(event) => { event.preventDefault(); if (over) follow(); else void act("say", { text: said, task: task === "goal" ? "" : task }).then((done) => done && setText("")); }}>
+      <p><Icon name="comment" /> Line {place.line} <code>{place.text.trim().slice(0, 100)}</code></p>
+      <label>{over ? "What should be different (starts a follow-up)" : "Message to the agents about this line"} <textarea autoFocus rows={2} value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+      <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>{over ? "Follow up…" : "Send"}</button><button type="button" class="quiet" onClick={close}>Cancel</button></p>
+      {note}
+    </form>
   );
 }
 
-function Beside({ file }: { file: File }) {
-  const rows: [DiffLine | null, DiffLine | null][] = [];
-  const lines = parse(file);
-  for (let n = 0; n < lines.length; ) {
-    const line = lines[n];
-    if (line.kind === "hunk" || line.kind === "ctx") { rows.push([line, line]); n += 1; continue; }
-    const gone: DiffLine[] = [], come: DiffLine[] = [];
-    while (n < lines.length && lines[n].kind === "del") gone.push(lines[n++]);
-    while (n < lines.length && lines[n].kind === "ins") come.push(lines[n++]);
-    for (let k = 0; k < Math.max(gone.length, come.length); k += 1) rows.push([gone[k] ?? null, come[k] ?? null]);
-  }
+function Lines({ project, run, task, file, beside, again, comment }: { project: string; run: string; task: string; file: File; beside: boolean; again: unknown; comment?: (line: number, text: string) => void }) {
+  const [parts, setParts] = useState<Map<number, (DiffLine | Pair)[]>>(new Map());
+  const [total, setTotal] = useState<number | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const asked = useRef(new Set<number>());
+  const load = (from: number) => {
+    if (asked.current.has(from)) return;
+    asked.current.add(from);
+    get<Part>(at(project, run, `/diff${query({ task, file: file.name, beside: beside ? 1 : undefined, from: from || undefined })}`)).then(
+      (part) => { setTotal(part.total); setParts((was) => new Map(was).set(from, part.rows)); },
+      (problem) => { asked.current.delete(from); setError(problem); },
+    );
+  };
+  useEffect(() => { asked.current.clear(); load(0); }, [again]);
+  if (error) return <Trouble error={error} />;
+  if (total === null) return <Loading what="Reading the changes…" />;
+  if (!total) return <p class="dim">{file.binary ? "A binary file changed." : "Only its mode changed, or it is empty."}</p>;
+  const need = (first: number, last: number) => { for (let from = Math.floor(first / PART) * PART; from < Math.min(last, total); from += PART) load(from); };
+  const number = (line: DiffLine | null, side: 1 | 2) => {
+    const value = line?.[side];
+    if (value === null || value === undefined) return <span class="no" />;
+    return comment ? <button type="button" class="no" aria-label={`Comment on line ${value}${side === 1 ? " before" : ""}`} onClick={() => comment(value, line![3])}>{value}</button> : <span class="no">{value}</span>;
+  };
   return (
-    <div class="scrolls" tabIndex={0} role="region" aria-label={`Changes of ${file.name}`}>
-      <table class="diff beside"><colgroup><col class="no" /><col /><col class="no" /><col /></colgroup><tbody>
-        {rows.map(([left, right], n) => left?.kind === "hunk"
-          ? <tr key={n} class="hunk"><td colSpan={4}>{left.text}</td></tr>
-          : <tr key={n}>
-              <td class="no">{left?.old ?? ""}</td><td class={`code ${left?.kind ?? "none"}`}>{left && colour(left.text, file.name)}</td>
-              <td class="no">{right?.now ?? ""}</td><td class={`code ${right?.kind ?? "none"}`}>{right && colour(right.text, file.name)}</td>
-            </tr>)}
-      </tbody></table>
-    </div>
+    <Rows class={`diff ${beside ? "beside" : ""}`} label={`Changes of ${file.name}`} count={total} height={20} top={need} row={(index) => {
+      const row = parts.get(Math.floor(index / PART) * PART)?.[index % PART];
+      if (!row) return <span class="code dim">…</span>;
+      if (!beside) {
+        const line = row as DiffLine;
+        if (line[0] === "hunk") return <span class="hunk">{line[3]}</span>;
+        return <span class={`row ${line[0]}`}>{number(line, 1)}{number(line, 2)}<span class="code"><span class="sign">{line[0] === "ins" ? "+" : line[0] === "del" ? "−" : " "}</span>{colour(line[3], file.name)}</span></span>;
+      }
+      const [left, right] = row as Pair;
+      if (left?.[0] === "hunk") return <span class="hunk">{left[3]}</span>;
+      const half = (line: DiffLine | null, side: 1 | 2) => <>{number(line, side)}<span class={`code ${line?.[0] ?? "none"}`}>{line && colour(line[3], file.name)}</span></>;
+      return <span class="row">{half(left, 1)}{half(right, 2)}</span>;
+    }} />
   );
 }
 

@@ -33,7 +33,7 @@ export function age(at: number, now: number): string {
 }
 
 export function many(n: number, word: string): string {
-  return `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
+  return `${n.toLocaleString("en")} ${word}${n === 1 ? "" : word.endsWith("ch") ? "es" : "s"}`;
 }
 
 export const ICONS: Record<string, string> = {

@@ -1,13 +1,17 @@
-import { useMemo, useState } from "preact/hooks";
-import { at, exported, query } from "./api";
+import { useEffect, useState } from "preact/hooks";
+import { at, exported, query, Run } from "./api";
+import { AnsweredList, Needs } from "./ask";
 import { BurnChart, TestsChart } from "./charts";
-import { count, duration, many, money } from "./format";
+import { Changes } from "./diff";
+import { count, many, money, tone } from "./format";
+import { Graph } from "./graph";
+import { Doing, Lost, Progress } from "./home";
 import { Ladder } from "./ladder";
-import { Badge, link, Loading, Meter, Panel, Tabs, Tree, Trouble, useAnswer, useRun } from "./parts";
-import { Steer } from "./steer";
+import { Badge, Elapsed, Icon, link, Loading, Panel, STATUS_ICON, Tabs, Text, Tree, Trouble, useAnswer, useRun } from "./parts";
+import { showState } from "./signal";
+import { OVER, Steer } from "./steer";
 import { Timeline } from "./timeline";
 import { TreeView } from "./tree";
-import { Changes } from "./diff";
 
 export interface Charts {
   seq: number; from: number; to: number; work: string[]; total: number;
@@ -17,52 +21,112 @@ export interface Charts {
 }
 
 const TABS: [string, string][] = [
-  ["tree", "Tree"], ["timeline", "Timeline"], ["progress", "Budget and tests"], ["requirements", "Requirements"], ["ladder", "Ladder"], ["changes", "Changes"],
+  ["tree", "Tree"], ["graph", "Graph"], ["timeline", "Timeline"], ["changes", "Changes"], ["requirements", "Requirements"], ["progress", "Budget and tests"], ["ladder", "Ladder"],
 ];
 
-export function RunPage({ project, name, tab }: { project: string; name: string; tab: string }) {
+export function RunPage({ project, name, tab, more }: { project: string; name: string; tab: string; more: string }) {
   const { tree, error, refresh } = useRun(project, name);
-  if (!tree) return error ? <Trouble error={error} /> : <Loading />;
+  if (!tree) return error ? <Missing error={error} name={name} /> : <Loading />;
+  if (tree.removed) return <Missing error="" name={tree.run.run} title={tree.run.title} />;
+  const run = tree.run;
   return (
     <main class="wide">
-      <Head project={project} tree={tree} refresh={refresh} />
+      <Head project={project} tree={tree} refresh={refresh} whole />
       {error ? <Trouble error={error} /> : null}
-      <Tabs tabs={TABS} chosen={tab} to={(each) => link("run", project, name, each)} />
+      <Tabs tabs={TABS} chosen={tab} to={(each) => link("run", project, run.run, each)} />
       {tab === "tree" && <TreeView project={project} tree={tree} />}
+      {tab === "graph" && <Graph project={project} tree={tree} below={more || "goal"} />}
       {tab === "timeline" && <Drawn project={project} tree={tree} kind="timeline" />}
       {tab === "progress" && <Drawn project={project} tree={tree} kind="progress" />}
       {tab === "requirements" && <Requirements project={project} tree={tree} />}
-      {tab === "ladder" && <Ladder project={project} name={tree.run.run} seq={tree.seq} />}
-      {tab === "changes" && <Changes project={project} run={tree.run.run} task="goal" again={tree.lines.get("goal")?.files} />}
+      {tab === "ladder" && <Ladder project={project} name={run.run} seq={tree.seq} />}
+      {tab === "changes" && <Changes project={project} run={run} task="goal" again={tree.lines.get("goal")?.files} refresh={refresh} />}
     </main>
   );
 }
 
-export function Head({ project, tree, refresh }: { project: string; tree: Tree; refresh: () => void }) {
-  const { run } = tree;
-  const busy = useMemo(() => [...tree.lines.values()].filter((line) => line.doing).length, [tree.lines]);
+// A run that was removed, or never was.
+export function Missing({ error, name, title = "" }: { error: unknown; name: string; title?: string }) {
+  const gone = error === "" || (error instanceof Error && "status" in error && error.status === 404);
+  useEffect(() => showState(0, "calm", `${name} · bough`), [name]);
+  if (!gone) return <main><Trouble error={error} /></main>;
   return (
-    <header class="head">
-      <div class="top">
-        <h1><a href={link("run", project, run.run)}>{run.run}</a></h1>
-        <Badge word={run.status} text={run.words} />
-        {run.applied && <Badge word="completed" text="applied" />}
-        {!tree.up && <Badge word="stopped" text="connection lost; reconnecting" />}
-        {exported && <Badge word="calm" text="exported" />}
+    <main class="narrow"><section class="empty">
+      <h1>{title || name}</h1>
+      <p><Icon name="cross" /> This run was removed, or is not in this project: its work and its journal are gone.</p>
+      {!exported && <p><a class="button" href="#/">All runs</a></p>}
+    </section></main>
+  );
+}
+
+// What it is for, what happens now, and what is proven: on one screen.
+export function Head({ project, tree, refresh, whole = false }: { project: string; tree: Tree; refresh: () => void; whole?: boolean }) {
+  const { run } = tree;
+  const [open, setOpen] = useState(false);
+  const colour = run.waiting.length ? "warn" : tone(run.status);
+  const over = OVER.includes(run.status);
+  useEffect(() => showState(run.waiting.length, colour, `${run.title} · bough`, run.title));
+  const long = run.goal.trim().length > run.title.length + 20;
+  return (
+    <header class={`head ${whole ? "whole" : ""}`}>
+      <div class="facts-of">
+        <p class="crumbs">{!exported && <><a href="#/">Runs</a> / </>}<a href={link("run", project, run.run)}>{run.run}</a>{run.applied && <Badge word="completed" text="applied" />}{exported && <Badge word="calm" text="exported" />}</p>
+        {tree.lost && <Lost error={tree.lost} />}
+        {whole ? <h1>{run.title || run.run}</h1> : <p class="goal-line"><a href={link("run", project, run.run)}>{run.title || run.run}</a></p>}
+        {whole && long && <>{open && <pre class="goal">{run.goal}</pre>}<button type="button" class="quiet" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Hide the whole goal" : "Show the whole goal"}</button></>}
+        <p class={`standing ${colour}`}><span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span> <strong class="status">{run.words}</strong> <span class="what">{run.holder !== null && run.waiting.length === 0 ? <Doing run={run} /> : run.waiting.length ? "Answer below, in a terminal or in your editor: the first answer counts." : run.summary}</span></p>
+        <p class="numbers">
+          <Progress run={run} />
+          <Elapsed run={run} />
+          <span>{run.spend.rounds} of {run.limits.rounds} rounds</span>
+          <span>{count(run.spend.tokens_in + run.spend.tokens_out)} tokens</span>
+          <span>{money(run.spend.cost, run.spend.unpriced)}{run.limits.cost ? ` of ${money(run.limits.cost)}` : ""}</span>
+          <span>{run.models.main}</span>
+        </p>
+        {!exported && <Needs run={run} refresh={refresh} />}
+        {whole && over && run.status !== "completed" && <Why run={run} project={project} tree={tree} />}
+        {whole && !exported && <Steer project={project} run={run} refresh={refresh} />}
+        {whole && <AnsweredList answered={run.answered} />}
       </div>
-      <p class="goal">{run.goal.length > 400 ? run.title : run.goal}</p>
-      {run.summary && <p class="dim">{run.summary}</p>}
-      <p class="numbers">
-        <span><Meter value={run.done} most={run.leaves} label={`${run.done} of ${many(run.leaves, "task")} done`} /> {run.done}/{run.leaves} tasks</span>
-        <span>{run.spend.rounds}/{run.limits.rounds} rounds</span>
-        <span>{count(run.spend.tokens_in + run.spend.tokens_out)} tokens</span>
-        <span>{money(run.spend.cost, run.spend.unpriced)}{run.limits.cost ? ` of ${money(run.limits.cost)}` : ""}</span>
-        <span>{duration(run.seconds)}</span>
-        {run.holder !== null && busy > 0 && <span>{many(busy, "active task")}</span>}
-        <span class="dim">{run.models.main}</span>
-      </p>
-      <Steer project={project} run={run} refresh={refresh} />
+      {whole && <EvidenceCard project={project} tree={tree} />}
     </header>
+  );
+}
+
+// Why it failed or is not proven, and what to do about it: not two clicks away.
+function Why({ run, project, tree }: { run: Run; project: string; tree: Tree }) {
+  const bad = tree.order.map((path) => tree.lines.get(path)).filter((line) => line && ["failed", "blocked", "test_failed"].includes(line.state) && line.leaf && line.path !== "goal").slice(0, 6);
+  return (
+    <section class="panel why" aria-label="What happened">
+      <h2>{run.status === "failed" ? "Why it gave up" : "What is not proven"}</h2>
+      {run.report ? <Text text={run.report} lines={24} prose /> : run.summary && <p>{run.summary}</p>}
+      {bad.length > 0 && <ul class="plain">{bad.map((line) => <li key={line!.path}><Badge word={line!.state} text={line!.words} /> <a href={link("task", project, run.run, line!.path, line!.check ? "checks" : "talk")}>{line!.title || line!.name}</a> <span class="dim">{line!.why}</span></li>)}</ul>}
+      <h3>What you can do</h3>
+      <ul class="plain todo">
+        {!exported && <li><a href={link("new", project, run.run)}>Follow up</a> with a message, another model or a larger budget: it starts from this work.</li>}
+        <li>Rewind it to an earlier point and tell the next agent what to do differently.</li>
+        {run.changed ? <li><a href={link("run", project, run.run, "changes")}>Look at the partial work</a>, and take it if it is good.</li> : <li class="dim">Nothing was changed, so there is no work to take.</li>}
+        {run.next.map((each) => <li key={each.command}><code>{each.command}</code> <span class="dim">{each.why}</span></li>)}
+      </ul>
+    </section>
+  );
+}
+
+const STANDINGS: Record<string, string> = { proven: "check", refuted: "cross" };
+
+function EvidenceCard({ project, tree }: { project: string; tree: Tree }) {
+  const { data } = useAnswer<Evidence>(at(project, tree.run.run, "/evidence"), exported ? 0 : `${tree.run.status}${Math.floor(tree.run.now / 5)}`);
+  const rows = data?.rows ?? [];
+  if (!rows.length) return null;
+  const proven = rows.filter((row) => row.standing === "proven").length;
+  return (
+    <aside class="panel evidence" aria-label="Evidence">
+      <h2>Evidence <span class={`count ${proven === rows.length ? "good" : "calm"}`}>{proven} of {rows.length} proven</span></h2>
+      <ul class="plain">
+        {rows.slice(0, 7).map((row) => <li key={row.requirement.number} class={tone(row.standing)}><Icon name={STANDINGS[row.standing] ?? "dot"} /> <span>{row.requirement.text} <small>{row.standing}</small></span></li>)}
+      </ul>
+      <p><a href={link("run", project, tree.run.run, "requirements")}>{rows.length > 7 ? `All ${rows.length} requirements` : "How each was shown"}</a></p>
+    </aside>
   );
 }
 
@@ -92,7 +156,7 @@ interface Evidence {
 function Requirements({ project, tree }: { project: string; tree: Tree }) {
   const { data, error } = useAnswer<Evidence>(at(project, tree.run.run, "/evidence"), exported ? 0 : Math.floor(tree.run.now / 5));
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
-  if (!data.rows?.length) return <p class="dim">No requirements have been read from the goal yet.</p>;
+  if (!data.rows?.length) return <p class="empty">No requirements have been read from the goal yet.</p>;
   return (
     <div>
       <ol class="requirements">

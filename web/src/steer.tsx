@@ -1,55 +1,57 @@
-import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { at, exported, get, post, query, Run, Waiting } from "./api";
+import { at, exported, get, query, Run } from "./api";
+import { useAction } from "./ask";
 import { clock } from "./format";
-import { Text } from "./parts";
+import { Icon, link } from "./parts";
 
 type Refresh = () => void;
-
-// A button that does what a command does and shows the result.
-function useAction(project: string, run: Run, refresh: Refresh) {
-  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
-  const [busy, setBusy] = useState(false);
-  const act = async (action: string, body: unknown): Promise<boolean> => {
-    setBusy(true);
-    try {
-      setSaid({ text: await post(project, run.run, action, body), bad: false });
-      refresh();
-      return true;
-    } catch (error) {
-      setSaid({ text: error instanceof Error ? error.message : String(error), bad: true });
-      return false;
-    } finally {
-      setBusy(false);
-    }
-  };
-  const note: ComponentChildren = said && <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}>{said.text}</p>;
-  return { act, busy, note };
-}
+export const OVER = ["completed", "not_proven", "failed"];
 
 export function Steer({ project, run, refresh }: { project: string; run: Run; refresh: Refresh }) {
   const { act, busy, note } = useAction(project, run, refresh);
   const [partial, setPartial] = useState(false);
   if (exported) return null;
   const live = run.holder !== null;
-  const over = ["completed", "not_proven", "failed"].includes(run.status);
+  const over = OVER.includes(run.status);
   return (
     <div class="steer">
-      {(run.waiting ?? []).map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}`} project={project} run={run} waiting={waiting} refresh={refresh} />)}
-      <p class="actions">
-        {live && <button type="button" disabled={busy} onClick={() => act("pause", {})}>Pause</button>}
+      <div class="actions">
+        {live && <button type="button" disabled={busy} onClick={() => act("pause", {})}><Icon name="pause" /> Pause</button>}
         {live && <button type="button" disabled={busy} onClick={() => act("stop", { now: false })}>Stop</button>}
-        {live && <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>Stop now</button>}
-        {!live && !over && <button type="button" class="first" disabled={busy} onClick={() => act("resume", {})}>Resume</button>}
-        {!live && run.status === "completed" && !run.applied && <button type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>Apply</button>}
-        {!live && over && run.status !== "completed" && !run.applied && !partial && <button type="button" disabled={busy} onClick={() => setPartial(true)}>Apply anyway…</button>}
+        {!live && !over && run.waiting.length === 0 && <Resume run={run} act={act} busy={busy} />}
+        {!live && run.status === "completed" && !run.applied && run.changed && <button type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>Apply</button>}
+        {!live && over && <a class="button" href={link("new", project, run.run)}><Icon name="branch" /> Follow up…</a>}
+        {!live && over && run.status !== "completed" && !run.applied && run.changed && !partial && <button type="button" disabled={busy} onClick={() => setPartial(true)}>Take the partial work…</button>}
         {partial && <button type="button" class="bad" disabled={busy} onClick={() => act("apply", { partial: true }).then(() => setPartial(false))}>The work is not verified: apply it</button>}
         {!live && run.applied && <button type="button" disabled={busy} onClick={() => act("undo", {})}>Undo apply</button>}
+        {!live && <Rewind project={project} run={run} task="goal" refresh={refresh} />}
         <Say project={project} run={run} task="goal" refresh={refresh} />
+        {live && <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>Stop now</button>}
         <Copy run={run} />
-      </p>
+      </div>
       {note}
     </div>
+  );
+}
+
+// With the same model and budget, or with others: what a run needs that has stopped for one of them.
+function Resume({ run, act, busy }: { run: Run; act: (action: string, body: unknown) => Promise<boolean>; busy: boolean }) {
+  const spent = run.status === "budget";
+  const [open, setOpen] = useState(spent);
+  const [model, setModel] = useState("");
+  const [rounds, setRounds] = useState(spent ? String(run.limits.rounds * 2) : "");
+  const [cost, setCost] = useState("");
+  const [say, setSay] = useState("");
+  const body = { ...(model.trim() && { model: model.trim() }), ...(Number(rounds) > 0 && { rounds: Number(rounds) }), ...(Number(cost) > 0 && { cost: Number(cost) }), ...(say.trim() && { say: say.trim() }) };
+  return (
+    <form class="inline" onSubmit={(event) => { event.preventDefault(); void act("resume", open ? body : {}); }}>
+      <button type="submit" class="first" disabled={busy}>Resume</button>
+      {!open && <button type="button" class="quiet" onClick={() => setOpen(true)}>with changes…</button>}
+      {open && <label>Rounds <input inputMode="numeric" size={5} value={rounds} placeholder={String(run.limits.rounds)} onInput={(event) => setRounds(event.currentTarget.value)} /></label>}
+      {open && <label>Cost $ <input inputMode="decimal" size={5} value={cost} placeholder={run.limits.cost ? String(run.limits.cost) : "no limit"} onInput={(event) => setCost(event.currentTarget.value)} /></label>}
+      {open && <label>Model <input size={18} value={model} placeholder={run.models.main} onInput={(event) => setModel(event.currentTarget.value)} /></label>}
+      {open && <label class="grow">Message <input value={say} placeholder="What should be different" onInput={(event) => setSay(event.currentTarget.value)} /></label>}
+    </form>
   );
 }
 
@@ -58,76 +60,6 @@ function Copy({ run }: { run: Run }) {
   const verb = run.applied ? "undo" : run.status === "completed" ? "apply" : "";
   const command = run.applied ? `bough undo ${run.run}` : run.next.find((each) => each.command.startsWith(`bough ${verb}`))?.command;
   return command ? <span class="dim twin">or in a terminal: <code>{command}</code></span> : null;
-}
-
-function Question({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
-  const { act, busy, note } = useAction(project, run, refresh);
-  const [text, setText] = useState("");
-  if (waiting.kind === "tests")
-    return (
-      <section class="question" aria-label="Waiting for your approval">
-        <h2>May these tests change?</h2>
-        <p>{waiting.question}</p>
-        {waiting.tests?.map((one) => (
-          <details key={one.test} open><summary><code>{one.test}</code></summary>
-            {one.said && <pre>{one.said}</pre>}{one.was && <pre class="del">{one.was}</pre>}{one.now && <pre class="ins">{one.now}</pre>}
-          </details>
-        ))}
-        <label>Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-        <p class="actions">
-          <button type="button" class="first" disabled={busy} onClick={() => act("approve", { allow: true })}>Allow</button>
-          <button type="button" disabled={busy} onClick={() => act("approve", { allow: false, say: text })}>Do not allow</button>
-        </p>
-        {note}
-      </section>
-    );
-  if (waiting.kind === "command")
-    return (
-      <section class="question" aria-label="A command is waiting for your approval">
-        <h2>May this command run?</h2>
-        <pre>{waiting.question}</pre>
-        <label>Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-        <p class="actions">
-          <button type="button" class="first" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: true })}>Run it</button>
-          <button type="button" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: false, say: text })}>Do not run it</button>
-        </p>
-        {note}
-      </section>
-    );
-  if (waiting.kind === "plan") return <PlanQuestion project={project} run={run} waiting={waiting} refresh={refresh} />;
-  return (
-    <section class="question" aria-label="The run has a question">
-      <h2>{run.run} asks you</h2>
-      <Text text={waiting.question} lines={30} />
-      <form onSubmit={(event) => { event.preventDefault(); void act("answer", { text }).then((done) => done && setText("")); }}>
-        <label>Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
-        <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>Answer</button></p>
-      </form>
-      {note}
-    </section>
-  );
-}
-
-// The plan as text, to accept or to edit in place.
-function PlanQuestion({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
-  const { act, busy, note } = useAction(project, run, refresh);
-  const [plan, setPlan] = useState(waiting.plan ?? "");
-  const [wish, setWish] = useState("");
-  const { task } = waiting;
-  const changed = plan !== waiting.plan;
-  return (
-    <section class="question" aria-label="The run asks about its plan">
-      <h2>Run {task} like this?</h2>
-      <label>The plan, which you can edit <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
-      <label>Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
-      <p class="actions">
-        <button type="button" class="first" disabled={busy} onClick={() => act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Run my plan" : "Run it"}</button>
-        <button type="button" disabled={busy || !wish.trim()} onClick={() => act("plan", { says: "change", task, text: wish })}>Ask for another plan</button>
-        <button type="button" disabled={busy} onClick={() => act("plan", { says: "no", task })}>Run it as one piece of work</button>
-      </p>
-      {note}
-    </section>
-  );
 }
 
 interface Point { at: number; words: string }
@@ -143,15 +75,15 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
     setPoints(found);
     setTo(Math.max(0, found.length - 1));
   };
-  if (!points) return <button type="button" onClick={() => void open()}>Rewind…</button>;
+  if (!points) return <><button type="button" onClick={() => void open()}>Rewind…</button>{note}</>;
   return (
-    <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("rewind", { to, task, say }).then((done) => done && setPoints(null)); }}>
-      <label>Rewind the run to{" "}
+    <form class="inline boxed" onSubmit={(event) => { event.preventDefault(); void act("rewind", { to, task, say }).then((done) => done && setPoints(null)); }}>
+      <label>Rewind to{" "}
         <select value={String(to)} onChange={(event) => setTo(Number(event.currentTarget.value))}>
           {points.map((point, n) => <option key={n} value={String(n)}>{n}: {clock(point.at)} {point.words.slice(0, 90)}</option>)}
         </select>
       </label>
-      <label>Message to the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} /></label>
+      <label class="grow">Message to the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} /></label>
       <button type="submit" class="first" disabled={busy}>Rewind</button>
       <button type="button" class="quiet" onClick={() => setPoints(null)}>Cancel</button>
       {note}
@@ -164,11 +96,11 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
   const { act, busy, note } = useAction(project, run, refresh);
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
-  if (["completed", "not_proven", "failed"].includes(run.status)) return null;
-  if (!open) return <><button type="button" onClick={() => setOpen(true)}>Send a message…</button>{note}</>;
+  if (OVER.includes(run.status)) return null;
+  if (!open) return <><button type="button" onClick={() => setOpen(true)}><Icon name="comment" /> Send a message…</button>{note}</>;
   return (
-    <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>
-      <label>{task === "goal" ? "Message to all agents" : `Message to the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>
+    <form class="inline boxed" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>
+      <label class="grow">{task === "goal" ? "Message to all agents" : `Message to the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>
       <button type="submit" class="first" disabled={busy || !text.trim()}>Send</button>
       <button type="button" class="quiet" onClick={() => setOpen(false)}>Cancel</button>
       {note}

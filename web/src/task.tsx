@@ -4,7 +4,7 @@ import { Changes } from "./diff";
 import { clock, count, duration, many, money } from "./format";
 import { Ladder } from "./ladder";
 import { Badge, link, Loading, Panel, Tabs, Text, Tree, Trouble, useAnswer, useRun } from "./parts";
-import { Head } from "./run";
+import { Head, Missing } from "./run";
 import { Rewind, Say } from "./steer";
 import { now } from "./tree";
 
@@ -20,7 +20,8 @@ const TABS: [string, string][] = [["talk", "Conversation"], ["changes", "Changes
 
 export function TaskPage({ project, name, path, tab }: { project: string; name: string; path: string; tab: string }) {
   const { tree, error, refresh } = useRun(project, name);
-  if (!tree) return error ? <Trouble error={error} /> : <Loading />;
+  if (!tree) return error ? <Missing error={error} name={name} /> : <Loading />;
+  if (tree.removed) return <Missing error="" name={tree.run.run} title={tree.run.title} />;
   return (
     <main class="wide">
       <Head project={project} tree={tree} refresh={refresh} />
@@ -47,7 +48,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
         ))}
       </nav>
       <section class="panel now">
-        <h2>{shown.title || path}</h2>
+        <h1>{shown.title || path}</h1>
         <p class="numbers">
           <Badge word={shown.state} text={shown.words} />
           {shown.check && <Badge word={shown.check.ruling} text={`check ${shown.check.ruling.replaceAll("_", " ")}`} />}
@@ -64,7 +65,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
       </section>
       <Tabs tabs={TABS} chosen={tab} to={(each) => link("task", project, name, path, each)} />
       {tab === "talk" && <Talk talk={talk} project={project} run={name} children={data.children} />}
-      {tab === "changes" && <Changes project={project} run={name} task={path} again={shown.files} />}
+      {tab === "changes" && <Changes project={project} run={tree.run} task={path} again={shown.files} refresh={refresh} />}
       {tab === "checks" && <Checks verdict={data.verdict} talk={talk} project={project} />}
       {tab === "stuck" && <Ladder project={project} name={name} seq={tree.seq} only={path} />}
       {tab === "notes" && <Notes talk={talk} project={project} run={name} />}
@@ -99,24 +100,52 @@ function useTalk(project: string, run: string, path: string, version: string): C
   return { events: state?.events ?? [], from: state?.from ?? 0, total: state?.total ?? 0, error: state ? null : error, earlier: () => { void load(Math.max(0, (state?.from ?? 0) - 25)).catch(setError); } };
 }
 
+// The newest is in view, and stays so while the person does not scroll up.
 function Talk({ talk, project, run, children }: { talk: Conversation; project: string; run: string; children: Line[] }) {
   const results = useMemo(() => new Map(talk.events.filter((each) => each.kind === "ToolFinished").map((each) => [`${each.event.call}`, each])), [talk.events]);
   const called = useMemo(() => new Set(talk.events.flatMap((each) => (each.kind === "ModelAnswered" ? (each.event.calls ?? []).map((call: any) => `${call.id}`) : []))), [talk.events]);
+  const [words, setWords] = useState("");
+  const box = useRef<HTMLDivElement>(null);
+  const following = useRef(true);
+  const [away, setAway] = useState(false);
+  const newest = talk.events[talk.events.length - 1]?.seq ?? 0;
+  const down = () => { if (box.current) box.current.scrollTop = box.current.scrollHeight; };
+  useEffect(() => { if (following.current && !words) down(); }, [newest, words]);
+  const scrolled = () => {
+    const element = box.current!;
+    following.current = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
+    setAway(!following.current);
+  };
+  const matches = (each: Told) => {
+    if (!words) return true;
+    const calls = (each.event.calls ?? []).map((call: any) => results.get(`${call.id}`)?.event.output ?? "");
+    return `${each.words} ${JSON.stringify(each.event)} ${calls.join(" ")}`.toLowerCase().includes(words.toLowerCase());
+  };
   if (talk.error) return <Trouble error={talk.error} />;
   let round = talk.from;
+  const entries = talk.events.map((each) => {
+    if (each.kind === "ModelAnswered") round += 1;
+    return matches(each) ? <Entry key={each.seq} told={each} round={round} results={results} called={called} project={project} run={run} /> : null;
+  });
+  const found = entries.filter(Boolean).length;
   return (
     <div class="talk">
       {children.length > 0 && (
         <Panel title={many(children.length, "subtask")}>
-          <ul class="subtasks">{children.map((line) => <li key={line.path}><Badge word={line.state} text={line.words} /> <a href={link("task", project, run, line.path)}>{line.name}</a> <span class="dim">{now(line, true)}</span></li>)}</ul>
+          <ul class="plain">{children.map((line) => <li key={line.path}><Badge word={line.state} text={line.words} /> <a href={link("task", project, run, line.path)}>{line.title || line.name}</a> <span class="dim">{now(line, true)}</span></li>)}</ul>
         </Panel>
       )}
-      {talk.from > 0 && !exported && <button type="button" onClick={talk.earlier}>Show {many(talk.from, "earlier round")}</button>}
-      {talk.events.map((each) => {
-        if (each.kind === "ModelAnswered") round += 1;
-        return <Entry key={each.seq} told={each} round={round} results={results} called={called} project={project} run={run} />;
-      })}
-      {talk.events.length === 0 && <p class="dim">No messages yet.</p>}
+      <div class="bar">
+        <label class="find">Search <input type="search" value={words} placeholder="words, a file, a command" onInput={(event) => setWords(event.currentTarget.value)} /></label>
+        {words && <span class="dim" role="status">{many(found, "match")}{talk.from > 0 ? ` in the last ${talk.total - talk.from} of ${talk.total} rounds` : ""}</span>}
+        {talk.from > 0 && !exported && <button type="button" onClick={talk.earlier}>Show {many(Math.min(25, talk.from), "earlier round")}</button>}
+        <span class="push" />
+        {away && <button type="button" onClick={() => { following.current = true; setAway(false); down(); }}>Newest</button>}
+      </div>
+      <div class="said-all" ref={box} onScroll={scrolled} tabIndex={0} role="log" aria-label="Conversation">
+        {entries}
+        {talk.events.length === 0 && <p class="empty">No messages yet.</p>}
+      </div>
     </div>
   );
 }
@@ -143,7 +172,7 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
     case "ModelAnswered":
       return (
         <article class="say model" aria-label={`Round ${round}`}>
-          <h3>Round {round} <span class="dim">{clock(told.at)} · {event.model} · {count(event.usage?.input ?? 0)} tokens in, {count(event.usage?.output ?? 0)} out · {duration(event.seconds ?? 0)}</span></h3>
+          <h2>Round {round} <span class="dim">{clock(told.at)} · {event.model} · {count(event.usage?.input ?? 0)} tokens in, {count(event.usage?.output ?? 0)} out · {event.cost === null || event.cost === undefined ? "no price" : money(event.cost)} · {duration(event.seconds ?? 0)}</span></h2>
           {event.text && text("text", event.text, 30)}
           {(event.calls ?? []).map((call: any, n: number) => <Call key={n} call={call} result={results.get(`${call.id}`)} project={project} run={run} />)}
         </article>
@@ -151,26 +180,26 @@ function Entry({ told, round, results, called, project, run }: EntryProps) {
     case "AttemptStarted":
       return (
         <article class="say bough">
-          <h3>A {String(event.role).replaceAll("_", " ")} starts <span class="dim">{clock(told.at)} · {event.tier} model</span></h3>
-          <details><summary>Prompt as sent</summary><h4>System</h4>{text("system", event.system, 40)}<h4>Brief</h4>{text("brief", event.brief, 80)}</details>
+          <h2>A {String(event.role).replaceAll("_", " ")} starts <span class="dim">{clock(told.at)} · {event.tier} model</span></h2>
+          <details><summary>Prompt as sent</summary><h3>System</h3>{text("system", event.system, 40)}<h3>Brief</h3>{text("brief", event.brief, 80)}</details>
         </article>
       );
     case "MessageAdded":
     case "FindingReturned":
-      return <article class="say bough"><h3>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}</span></h3>{text("text", event.text)}</article>;
+      return <article class="say bough"><h2>bough says <span class="dim">{clock(told.at)} · {String(event.why ?? "finding").replaceAll("_", " ")}</span></h2>{text("text", event.text)}</article>;
     case "HelperAnswered":
-      return <article class="say helper"><h3>The {String(event.helper).replaceAll("_", " ")} says <span class="dim">{clock(told.at)} · {duration(event.seconds ?? 0)}</span></h3>{event.text && text("text", event.text, 10)}</article>;
+      return <article class="say helper"><h2>The {String(event.helper).replaceAll("_", " ")} says <span class="dim">{clock(told.at)} · {duration(event.seconds ?? 0)}</span></h2>{event.text && text("text", event.text, 10)}</article>;
     case "CheckFinished":
       return (
         <article class={`say check ${event.verdict.ruling === "passed" ? "good" : "bad"}`}>
-          <h3>{told.words} <span class="dim">{clock(told.at)}</span></h3>
+          <h2>{told.words} <span class="dim">{clock(told.at)}</span></h2>
           {event.verdict.ruling !== "passed" && <VerdictView verdict={event.verdict} />}
         </article>
       );
     case "ToolFinished":
-      return <article class="say"><h3>{told.words} <span class="dim">{clock(told.at)}</span></h3>{event.output && text("output", event.output, 14, event.blob)}</article>;
+      return <article class="say"><h2>{told.words} <span class="dim">{clock(told.at)}</span></h2>{event.output && text("output", event.output, 14, event.blob)}</article>;
     case "Reported":
-      return <article class="say bough"><h3>Report <span class="dim">{clock(told.at)}</span></h3>{text("text", event.text, 60)}</article>;
+      return <article class="say bough"><h2>Report <span class="dim">{clock(told.at)}</span></h2>{text("text", event.text, 60)}</article>;
     default:
       return <p class={`event ${told.style}`}><span class="dim">{clock(told.at)}</span> {told.words}</p>;
   }
@@ -185,7 +214,7 @@ function Call({ call, result, project, run }: { call: any; result?: Told; projec
   const output = result?.event.output as string | undefined;
   return (
     <div class={`call ${result && !result.event.ok ? "bad" : ""}`}>
-      <h4><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">running</span>}</h4>
+      <h3><code>{call.name}</code> {result ? <span class="dim">{result.event.interrupted ? "interrupted" : result.event.ok ? "done" : "failed"}, {duration(result.event.seconds ?? 0)}</span> : <span class="dim">running</span>}</h3>
       <Text text={told} lines={6} />
       {output && <div class="output"><Text text={output} cut={result!.event.blob ? output.length + 1 : result!.cut?.output} lines={8} more={more(project, run, result!.seq, "output", result!.event.blob)} /></div>}
     </div>
@@ -236,8 +265,8 @@ function Notes({ talk, project, run }: { talk: Conversation; project: string; ru
       <Panel title="Prompts as sent">
         {prompts.map((each) => (
           <details key={each.seq}><summary>{each.words} <span class="dim">{clock(each.at)}</span></summary>
-            <h3>System</h3><Text text={each.event.system} cut={each.cut?.system} more={more(project, run, each.seq, "system")} lines={60} />
-            <h3>Brief</h3><Text text={each.event.brief} cut={each.cut?.brief} more={more(project, run, each.seq, "brief")} lines={100} />
+            <h2>System</h2><Text text={each.event.system} cut={each.cut?.system} more={more(project, run, each.seq, "system")} lines={60} />
+            <h2>Brief</h2><Text text={each.event.brief} cut={each.cut?.brief} more={more(project, run, each.seq, "brief")} lines={100} />
           </details>
         ))}
         {!prompts.length && <p class="dim">No agent has started{talk.from > 0 ? " in the loaded rounds" : ""}.</p>}

@@ -187,8 +187,8 @@ class RunObserver(Struct, frozen=True):
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person a question; None: they answer later."""
-    permit: Callable[[str], Awaitable[str | None]] | None = None
-    """Shows the person a command line that needs approval; anything but yes is a no."""
+    permit: Callable[[str, str], Awaitable[str | None]] | None = None
+    """Shows the person a command line that needs approval, and whose it is; anything but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
         """When no one is there to ask and the answer may come later, everything waits for it."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bough.adapters.sandboxes.approval import YES, Permit
-from bough.app.run_messages import find_person
+from bough.app.run_messages import answer_once, find_person, list_waiting
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.ids import CONTROL, RUN
 from bough.engine.first_answer import wait_for_first
 
 if TYPE_CHECKING:
@@ -34,35 +34,40 @@ class AskAnywhere:
         self._inbox, self._terminal, self._wait, self._person = inbox, terminal, wait, person
         self._recorded = recorded
 
-    async def __call__(self, line: str) -> str | None:
+    async def __call__(self, line: str, task: str = "") -> str | None:
         """Their answer; None: none came."""
-        post = self._inbox.post
-        if post is None:
-            return await self._terminal(line) if self._terminal else None
+        post, look = self._inbox.post, self._inbox.look
+        if post is None or look is None:
+            return await self._terminal(line, task) if self._terminal else None
         id = secrets.token_hex(4)
-        self._recorded(await post(e.CommandHeld(id, line)))
-        ruled = await self._elsewhere_or_here(id, line)
-        if isinstance(ruled, e.CommandRuled):
-            return "yes" if ruled.allow else ruled.say or "no"
-        allow = (ruled or "").strip().lower() in YES
-        by = "" if ruled is None else self._person
-        await post(e.CommandRuled(id, allow, "" if allow else (ruled or "").strip(), by))
-        return ruled
+        until = 0.0 if self._terminal else time.time() + self._wait
 
-    async def _elsewhere_or_here(self, id: str, line: str) -> e.CommandRuled | str | None:
         def find() -> e.CommandRuled | None:
             said = (record.event for record in self._inbox.after(0))
             return next((each for each in said if isinstance(each, e.CommandRuled) and each.id == id), None)
 
-        here = self._terminal(line) if self._terminal else asyncio.sleep(self._wait)
-        return await wait_for_first(self._inbox, find, here)
+        self._recorded(await post(e.CommandHeld(id, line, task, until)))
+        here = self._terminal(line, task) if self._terminal else asyncio.sleep(self._wait)
+        ruled = await wait_for_first(self._inbox, find, here)
+        if not isinstance(ruled, e.CommandRuled):
+            said = (ruled or "").strip()
+            allow = said.lower() in YES
+            mine = e.CommandRuled(id, allow, "" if allow else said, "" if ruled is None else self._person)
+            # The journal decides which answer was first: one may have come from elsewhere a moment ago.
+            await post(mine)
+            await look()
+            ruled = find() or mine
+        if ruled.allow:
+            return "yes"
+        return None if not ruled.by else ruled.say or "no"
 
 
-async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "") -> str:
-    """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the only one."""
-    held = (await journal.view(name)).held
-    if (id not in held and (id or not held)) or await journal.store.holder(name, RUN) is None:
+async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:
+    """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the first one, of
+    that task if it is given."""
+    held = [each for each in await list_waiting(journal, name) if each.kind == "command"]
+    waiting = [each for each in held if id in ("", each.id) and task in ("", each.task)]
+    if not waiting:
         raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
-    id = id or next(iter(held))
-    await journal.store.post(name, CONTROL, e.CommandRuled(id, allow, say, find_person()))
-    return held[id]
+    await answer_once(journal, name, waiting[0], e.CommandRuled(waiting[0].id, allow, say, find_person()))
+    return waiting[0].question

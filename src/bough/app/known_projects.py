@@ -43,6 +43,16 @@ def remember_project(root: Path) -> None:
         Place(file.parent, file.name).write(lines.encode())
 
 
+def write_private_page(name: str, page: str) -> Path | None:
+    """In the state folder, because a project without runs stays as it is. None: it cannot be written."""
+    try:
+        file = Place(make_state_folder(), name)
+        file.write(page.encode(), 0o600)
+    except OSError:
+        return None
+    return file.shown
+
+
 def find_project_root(folder: Path) -> Path:
     """The top of the project around a folder."""
     return find_root(require_folder(folder))

@@ -7,27 +7,28 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.app.run_messages import find_person
+from bough.app.run_messages import answer_once, find_person, list_waiting
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.ids import CONTROL, RUN
-from bough.core.planning.plan import Plan, Step, validate_plan
+from bough.core.planning.plan import Plan, validate_plan
 from bough.core.workflow.loading import load
 from bough.core.workflow.writing import write_workflow
 from bough.ports import Approval
 
 if TYPE_CHECKING:
     from bough.app.journal import Journal
-    from bough.ports import Approval
-
-KINDS = ("TaskCreated", "RequirementsRead", "PlanProposed", "PlanAnswered", "Planned", "PlanRefused", "TaskRewound")
+    from bough.views.waiting import Waiting
 
 
 class Proposal(Struct, frozen=True):
     """A plan that waits for a person's answer."""
 
-    task: str
+    waiting: Waiting
     plan: Plan
+
+    @property
+    def task(self) -> str:
+        return self.waiting.task
 
     @property
     def text(self) -> str:
@@ -41,53 +42,19 @@ class Proposal(Struct, frozen=True):
         return Approval("own", steps=goal.steps, requirements=changed)
 
 
-class Proposals:
-    """A fold over the events of `KINDS`: which plans are unanswered."""
-
-    def __init__(self) -> None:
-        self._steps: dict[str, Step] = {}
-        self._asked: dict[str, tuple[str, ...]] = {}
-        self._open: dict[str, tuple[Step, ...]] = {}
-
-    def see(self, record: e.Record) -> None:
-        match record.event:
-            case e.TaskCreated(step=step):
-                self._steps[record.task] = step
-            case e.RequirementsRead(requirements=found):
-                self._asked[record.task] = tuple(one.whole for one in found) if len(found) > 1 else ()
-            case e.PlanProposed(steps=steps):
-                self._open[record.task] = steps
-            case e.PlanAnswered() | e.Planned() | e.PlanRefused() | e.TaskRewound():
-                self._open.pop(record.task, None)
-            case _:
-                pass
-
-    @property
-    def open(self) -> list[Proposal]:
-        made = []
-        for task, steps in self._open.items():
-            step = self._steps.get(task, Step(task, task))
-            criteria = step.criteria or self._asked.get(task, ())
-            shown = replace(step, steps=steps, parallel=True, criteria=criteria, plan_first=False)
-            made.append(Proposal(task, Plan(shown)))
-        return made
-
-
 async def find_proposal(journal: Journal, name: str, task: str = "") -> Proposal:
     """The plan that waits for an answer; of several, that task's."""
-    found = Proposals()
-    for record in await journal.store.read(name, kinds=KINDS):
-        found.see(record)
-    waiting = [each for each in found.open if task in ("", each.task)]
-    if not waiting or await journal.store.holder(name, RUN) is None:
-        raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
-    return waiting[0]
+    for each in await list_waiting(journal, name):
+        if each.plan is not None and task in ("", each.task):
+            return Proposal(each, each.plan)
+    raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
 
 
-async def rule_on_plan(journal: Journal, name: str, task: str, approval: Approval) -> None:
+async def rule_on_plan(journal: Journal, name: str, proposal: Proposal, approval: Approval) -> None:
     """Record the answer. The process that runs the run sees it and stops asking."""
+    task = proposal.task
     if approval.steps:
         step = (await journal.task(name, task)).step
         validate_plan(Plan(replace(step, steps=approval.steps)))
     said = e.PlanRuled(task, approval.says, approval.wish, approval.steps, approval.requirements, find_person())
-    await journal.store.post(name, CONTROL, said)
+    await answer_once(journal, name, proposal.waiting, said)

@@ -14,6 +14,7 @@ from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.tree.task_state import SETTLED
+from bough.views.waiting import KINDS, Waiting, WaitingView
 
 LONGEST = 20_000
 """Longest message in characters: more belongs in a file of the project."""
@@ -51,29 +52,64 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
     return await journal.store.holder(name, RUN)
 
 
-async def answer_question(journal: Journal, name: str, text: str, by: str = "") -> str | None:
-    """Answer the open question of a run. Returns the process that runs it, or None: then the answer waits for
-    `resume`."""
+async def answer_question(journal: Journal, name: str, text: str, by: str = "", task: str = "") -> str | None:
+    """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
+    answer waits for `resume`."""
     words = _clean_words(text)
     if (await journal.run(name)).end is not None:
         raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
-    asked = (await journal.view(name)).question
-    if asked and not await find_question(journal, name):
+    seen = await load_waiting(journal, name)
+    asked = [each for each in seen.open(live=True) if each.kind == "question" and task in ("", each.task)]
+    if not asked and any(each.kind == "question" for each in seen.answered):
         raise UsageError(f"{name} is already answered: `bough resume {name}` continues it.")
     if not asked:
         raise UsageError(f'{name} has no open question: use `bough say {name} "…"` to message its agents.')
-    await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person()))
+    if len(asked) > 1:
+        tasks = ", ".join(each.task for each in asked)
+        raise UsageError(f"Several tasks of {name} have a question: choose one with --task ({tasks}).")
+    to = "" if asked[0].task == GOAL else asked[0].task
+    await answer_once(journal, name, asked[0], e.PersonSaid(words, by or find_person(), to))
     return await journal.store.holder(name, RUN)
 
 
 async def find_question(journal: Journal, name: str) -> str:
     """The run's open question; empty: none."""
-    asked = (await journal.view(name)).question
-    if not asked:
-        return ""
-    since = max(record.seq for record in await journal.store.read(name, kinds=("QuestionAsked",)))
-    said = await journal.store.read(name, CONTROL, since=since, kinds=("PersonSaid",))
-    return "" if said else asked
+    asked = (await load_waiting(journal, name)).open(live=True)
+    return next((each.question for each in asked if each.kind == "question"), "")
+
+
+async def load_waiting(journal: Journal, name: str) -> WaitingView:
+    """What the run has asked a person, and what they answered."""
+    found = WaitingView()
+    for record in await journal.store.read(name, kinds=KINDS):
+        found.see(record)
+    return found
+
+
+async def list_waiting(journal: Journal, name: str) -> list[Waiting]:
+    """What waits for a person now."""
+    live = await journal.store.holder(name, RUN) is not None
+    return (await load_waiting(journal, name)).open(live)
+
+
+async def answer_once(
+    journal: Journal, name: str, waiting: Waiting, said: e.PlanRuled | e.CommandRuled | e.ChangesAnswered | e.PersonSaid
+) -> None:
+    """Post an answer, from whichever place. The journal decides which was first: that one counts, and whoever comes
+    second is told."""
+    mine = await journal.store.post(name, CONTROL, said)
+    posted = await journal.store.read(name, CONTROL, since=waiting.seq, kinds=(type(said).__name__,))
+    for record in posted:
+        if record.seq < mine.seq and _answers(record.event, said):
+            who = getattr(record.event, "by", "") or "nobody in time"
+            raise UsageError(f"{name} is already answered, by {who}: the first answer counts.")
+
+
+def _answers(event: e.AnyEvent, said: e.AnyEvent) -> bool:
+    """Both answer the same thing."""
+    if isinstance(event, e.CommandRuled) and isinstance(said, e.CommandRuled):
+        return event.id == said.id
+    return getattr(event, "task", "") == getattr(said, "task", "")
 
 
 async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:

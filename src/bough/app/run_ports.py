@@ -16,7 +16,7 @@ from bough.adapters.models.first_contact import FirstContact
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
-from bough.adapters.sandboxes.approval import require_approval
+from bough.adapters.sandboxes.approval import Permit, require_approval
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.liveness import worker_id
@@ -65,9 +65,9 @@ async def open_ports(
     fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
     env = make_env(session.env, hidden, session.config.sandbox.env)
-    sandbox = fence_sandbox(_open_sandbox(session, env, inbox, watch), fence)
+    sandbox = fence_sandbox(_open_sandbox(session, env, asks := _make_permit(session, inbox, watch)), fence)
     known = await _gather_knowledge(session, models, choices, endpoints, began)
-    agents = _open_agents(session, outside, watch) if outside and list_outside_agents(outside) else None
+    agents = _open_agents(session, outside, asks) if outside and list_outside_agents(outside) else None
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
         if (spans := _open_spans(session.env)) is not None:
@@ -116,8 +116,8 @@ async def open_ports(
         yield ports
 
 
-def _open_sandbox(session: Session, env: Mapping[str, str], inbox: Inbox, watch: RunObserver) -> Sandbox:
-    sandboxed, approve = session.config.sandbox, session.config.approve
+def _open_sandbox(session: Session, env: Mapping[str, str], asks: Permit | None) -> Sandbox:
+    sandboxed = session.config.sandbox
     commands = make_sandbox(
         sandboxed.mode,
         env,
@@ -127,10 +127,13 @@ def _open_sandbox(session: Session, env: Mapping[str, str], inbox: Inbox, watch:
         network=session.network,
     )
     commands.start()
-    asks = None
-    if watch.permit or approve.wait:
-        asks = AskAnywhere(inbox, watch.permit, approve.wait, find_person(), watch.recorded)
-    return require_approval(commands, approve.commands, asks)
+    return require_approval(commands, session.config.approve.commands, asks)
+
+
+def _make_permit(session: Session, inbox: Inbox, watch: RunObserver) -> Permit | None:
+    """Asks the person about commands, of bough's own agents and of outside ones; None: nobody can answer."""
+    wait = session.config.approve.wait
+    return AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
 
 
 async def _gather_knowledge(
@@ -228,7 +231,7 @@ def _make_servers(session: Session, tools: Tools, hidden: list[str]) -> McpTools
     )
 
 
-def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agents:
+def _open_agents(session: Session, outside: Outside, asks: Permit | None) -> Agents:
     """The outside agents, checked before anything starts."""
     _, passed, network, _ = outside
     sandboxed = session.config.sandbox
@@ -244,7 +247,7 @@ def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agen
         writable=[Path(folder).expanduser() for folder in sandboxed.writable],
         hidden=[session.root],
         patterns=session.config.approve.commands,
-        permit=watch.permit,
+        permit=asks,
     )
     agents.check(sorted(list_outside_agents(outside)))
     return agents

@@ -42,7 +42,7 @@ from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
 from bough.app.known_endpoints import require_known_endpoint
 from bough.app.outside_agents import Outside, list_outside_agents
-from bough.app.run_messages import find_person
+from bough.app.run_messages import answer_once, find_person, load_waiting
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
 from bough.core.acceptance.changed_tests import list_pending_changes
@@ -560,22 +560,31 @@ class Session(Journal, frozen=True):
             before = tree
         return made
 
-    async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
-        """Decide about the tests that a run wants to change, and return their names. `bough resume` continues it."""
+    async def rule_on_changes(self, name: str, *, allow: bool, say: str = "", task: str = "") -> list[str]:
+        """Decide about the original tests that a run wants to change, all of them or those of one task, and return
+        their names. A live run takes it and continues; one that has halted continues with `bough resume`."""
         from bough.engine.change_approval import rule_by_person
 
+        live = await self.store.holder(name, RUN) is not None
+        found = (await load_waiting(self, name)).open(live)
+        asked = [each for each in found if each.kind == "tests" and task in ("", each.task)]
+        if not asked:
+            raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
+        if live:
+            for each in asked:
+                answer = e.ChangesAnswered(each.task, allow, say.strip(), find_person())
+                await answer_once(self, name, each, answer)
+            return [one.test for each in asked for one in each.tests]
         tests: list[str] = []
         async with self._hold(name):
-            for path, line in (await self.view(name)).tasks.items():
-                if line.verdict is None or line.verdict.ruling != "needs_approval":
-                    continue
-                async with self._hold_task(name, path) as (held, task):
-                    if left := list_pending_changes(task):
+            for each in asked:
+                async with self._hold_task(name, each.task) as (held, now):
+                    if left := list_pending_changes(now):
                         tests += [one.test for one in left]
-                        ruled = rule_by_person(task, allow=allow, said=say.strip(), person=find_person())
-                        await self.store.append(held, [ruled], task.version)
+                        ruled = rule_by_person(now, allow=allow, said=say.strip(), person=find_person())
+                        await self.store.append(held, [ruled], now.version)
         if not tests:
-            raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
+            raise UsageError(f"{name} is already answered: the first answer counts.")
         return tests
 
     async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:

@@ -258,6 +258,10 @@ class CommandHeld(Event, frozen=True):
 
     id: str
     line: str
+    task: str = ""
+    """Whose agent wants to run it."""
+    until: float = 0.0
+    """When it is denied if nobody has answered; 0: it waits as long as the process that asks."""
 
 
 class CommandRuled(Event, frozen=True):
@@ -269,6 +273,16 @@ class CommandRuled(Event, frozen=True):
     """What the model is told with a no."""
     by: str = ""
     """Empty: nobody answered."""
+
+
+class ChangesAnswered(Event, frozen=True):
+    """In the control stream: a person's answer to a live task that asks whether original tests may change."""
+
+    task: str
+    allow: bool
+    say: str = ""
+    """What the agent is told with a no."""
+    by: str = ""
 
 
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -618,6 +632,12 @@ class Disputed(Event, frozen=True):
     evidence: str
 
 
+class ChangesAsked(Event, frozen=True):
+    """The person is asked whether these original tests may change. What they say is `ChangesRuled`."""
+
+    tests: tuple[str, ...]
+
+
 class ChangesRuled(Event, frozen=True):
     """A ruling on whether original tests may change."""
 
@@ -918,6 +938,7 @@ class TaskRewound(Event, frozen=True):
 AnyEvent = (
     RunStarted
     | Disputed
+    | ChangesAsked
     | ChangesRuled
     | FindingReturned
     | RunResumed
@@ -936,6 +957,7 @@ AnyEvent = (
     | PlanRuled
     | CommandHeld
     | CommandRuled
+    | ChangesAnswered
     | TaskCreated
     | StateChanged
     | WorkspaceOpened

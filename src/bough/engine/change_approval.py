@@ -15,6 +15,7 @@ from bough.core.errors import Unavailable
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.dispute_judge import ask_judge
+from bough.engine.person_messages import ask_about_changes
 from bough.engine.task_workspace import Site
 from bough.ports import Batches
 
@@ -39,6 +40,7 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> B
         async for batch in _ask_judge(left, task, site):
             yield batch
     else:
+        yield [e.ChangesAsked(tuple(dict.fromkeys(one.test for one in left)))]
         yield [await _ask_person(left, task, site)]
 
 
@@ -74,17 +76,15 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> 
 
 
 async def _ask_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> e.ChangesRuled:
-    ask = site.ports.ask
-    question = context.render(site.ports.prompt("approve"), {"tests": render_dispute(left, task)})
-    text = ((await ask(question)) or "").strip() if ask is not None else ""
-    if text.lower() in YES:
-        return rule_by_person(task, allow=True, person=site.ports.person)
-    person = site.ports.person
-    return (
-        rule_by_person(task, allow=False, said=text, person=person)
-        if text
-        else _build_ruling(task, "person", (), "nobody answered")
-    )
+    tests = {"tests": render_dispute(left, task), "task": task.id}
+    said = await ask_about_changes(context.render(site.ports.prompt("approve"), tests), task, site.ports)
+    if isinstance(said, e.ChangesAnswered):
+        return rule_by_person(task, allow=said.allow, said=said.say, person=said.by)
+    text, person = (said or "").strip(), site.ports.person
+    if not text:
+        return _build_ruling(task, "person", (), "nobody answered")
+    allow = text.lower() in YES
+    return rule_by_person(task, allow=allow, said="" if allow else text, person=person)
 
 
 def rule_by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:

@@ -50,7 +50,14 @@ def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[
                         ports.stop.request(now=now)
                     case e.PauseRequested(by=by):
                         ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
-                    case e.PersonSaid() | e.PlanRuled() | e.CommandRuled() | e.MessageRead() | e.RequirementRestored():
+                    case (
+                        e.PersonSaid()
+                        | e.PlanRuled()
+                        | e.CommandRuled()
+                        | e.MessageRead()
+                        | e.RequirementRestored()
+                        | e.ChangesAnswered()
+                    ):
                         ports.inbox.add(record)
 
     return look
@@ -186,6 +193,20 @@ async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Appr
 
     answer = await wait_for_first(ports.inbox, find, ports.approve(task.plan.proposed, advice))
     return answer if isinstance(answer, tuple) else (answer, ports.person)
+
+
+async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.ChangesAnswered | str | None:
+    """What the person says about changes to original tests: at the terminal, in words, or from elsewhere."""
+
+    def find() -> e.ChangesAnswered | None:
+        for record in ports.inbox.after(0):
+            said = record.event
+            # Answers about earlier work are older than this question.
+            if isinstance(said, e.ChangesAnswered) and said.task == task.id and record.at >= task.at:
+                return said
+        return None
+
+    return await wait_for_first(ports.inbox, find, _ask_person(question, ports))
 
 
 async def _ask_person(question: str, ports: Ports) -> str | None:

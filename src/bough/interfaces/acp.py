@@ -151,8 +151,8 @@ class EditorSession:
         good = await self.permits("Run it in these steps?", "In these steps", "As one piece of work")
         return Approval("yes" if good else "no")
 
-    async def _permit(self, line: str) -> str | None:
-        return "yes" if await self.permits(f"Run this command?\n{line}", "Run it", "Do not run it") else "no"
+    async def _permit(self, line: str, task: str) -> str | None:
+        return "yes" if await self.permits(f"Run this command of {task}?\n{line}", "Run it", "Do not run it") else "no"
 
     async def _ask_consent(self) -> None:
         """What the repository's settings ask for, once."""

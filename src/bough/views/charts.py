@@ -14,11 +14,13 @@ CHART_KINDS = (
     *("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RoundStarted", "ModelAnswered", "ModelFailed"),
     *("HelperAnswered", "ToolStarted", "ToolFinished", "CommandStarted", "CommandFinished", "CheckStarted"),
     *("CheckFinished", "ProbesStarted", "ProbesFinished", "ChildHeld", "ChildStarted", "ChildMerged", "BaseChecked"),
-    *("TaskHalted", "AttemptStarted"),
+    *("TaskHalted", "AttemptStarted", "PlanProposed", "PlanAnswered", "Planned", "QuestionAsked", "PersonAnswered"),
+    *("ChangesAsked", "ChangesRuled", "CommandHeld", "CommandRuled"),
 )
-WORK = ("thinking", "tool", "check", "merge", "waiting")
+WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 """What a lane can show. A span names one by its index here."""
-THINKING, TOOL, CHECK, MERGE, WAITING = range(len(WORK))
+THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
+YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
 POINTS = 120
 """Maximum points of a curve."""
 
@@ -101,6 +103,10 @@ class Charts:
                     waited.end("held", at)
             case e.ChildMerged(verdict=found, child=child):
                 lane.spans.append((at - (found.seconds if found else 0.0), at, MERGE, f"merges {child}"))
+            case e.PlanProposed() | e.QuestionAsked() | e.ChangesAsked():
+                lane.begin("you", at, YOU, YOU_WORDS[type(record.event)])
+            case e.PlanAnswered() | e.Planned() | e.PersonAnswered() | e.ChangesRuled():
+                lane.end("you", at)
             case e.TaskHalted() | e.AttemptStarted():
                 _close(lane, at)
             case _:
@@ -110,6 +116,14 @@ class Charts:
         match record.event:
             case e.BaseChecked() as event if event.passed or event.failed:
                 self.tests.append((record.at, GOAL, "base", event.passed, event.failed))
+            case e.CommandHeld(id=id, task=task):
+                if (asking := self.lanes.get(task)) is not None:
+                    asking.begin(id, record.at, YOU, "a command")
+            case e.CommandRuled(id=id):
+                for lane in self.lanes.values():
+                    if id in lane.open:
+                        _split_tools(lane, lane.open[id][0], record.at)
+                        lane.end(id, record.at)
             case e.RunHalted() | e.RunFinished() | e.RunResumed():
                 for lane in self.lanes.values():
                     _close(lane, record.at)
@@ -157,6 +171,14 @@ class Charts:
 def _close(lane: Lane, at: float) -> None:
     for key in list(lane.open):
         lane.end(key, at)
+
+
+def _split_tools(lane: Lane, held: float, ruled: float) -> None:
+    """A tool whose command waited for the person did not work meanwhile."""
+    for key, (begun, work, words) in list(lane.open.items()):
+        if work == TOOL:
+            lane.spans.append((begun, held, work, words))
+            lane.open[key] = (ruled, work, words)
 
 
 def _merge_close_spans(

@@ -211,11 +211,13 @@ def describe_wait(other: str, files: Sequence[str]) -> str:
     return f"waits for {other}: both change {files[0]}{more}"
 
 
-def _add_planned(run: RunView, path: str, step: Step) -> None:
-    """Add a task that the plan names, pending, and those below it."""
-    run.tasks[path] = TaskView(path, make_title(step))
+def _add_planned(run: RunView, path: str, step: Step, before: str = "") -> None:
+    """Add a task that the plan names, pending, and those below it. `before`: the step that it follows in order."""
+    run.tasks[path] = TaskView(path, make_title(step), needs=step.needs or ((before,) if before else ()))
+    last = ""
     for child in step.steps:
-        _add_planned(run, child_path(path, child.name), child)
+        _add_planned(run, child_path(path, child.name), child, "" if step.parallel else last)
+        last = child.name
 
 
 def _is_child_of(path: str, parent: str) -> bool:

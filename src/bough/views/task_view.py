@@ -62,6 +62,8 @@ class TaskView(Struct):
     """What its agents and helpers used, by role."""
     worker: str = ""
     """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
+    needs: tuple[str, ...] = ()
+    """The steps beside it that come first."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -272,6 +274,7 @@ def _see_command_finished(task: TaskView, event: e.CommandFinished, record: e.Re
 
 def _see_task_created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
     task.title, task.repeat, task.worker = make_title(event.step), event.step.repeat, event.worker
+    task.needs = event.step.needs or task.needs
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
 
 

@@ -91,14 +91,14 @@ class AcpAgent:
             raise
         return talk
 
-    async def allowed(self, deed: Deed, root: str) -> bool:
+    async def allowed(self, deed: Deed, root: str, task: str = "") -> bool:
         """Whether it may; the person is asked where they want to approve such a command."""
         if not self._patterns or deed.kind != "execute":
             return True
         line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
         if find_matching_pattern(self._patterns, ["sh", "-c", line]) is None:
             return True
-        said = await self._permit(escape_invisible(line)) if self._permit is not None else None
+        said = await self._permit(escape_invisible(line), task) if self._permit is not None else None
         return said is not None and said.strip().lower() in YES
 
 
@@ -110,6 +110,7 @@ class AcpTalk:
     ) -> None:
         self._agent, self._pipes, self._rules, self._progress = agent, pipes, rules, progress
         self._folder, self._root = str(workspace.folder), os.path.realpath(workspace.root)
+        self._task = workspace.env.get("BOUGH_TASK", "")
         self._connection = acp.connect_to_agent(cast(acp.Client, _Ears(self)), _Lines(pipes))
         self._session = ""
         self._turn: asyncio.Task[Any] | None = None
@@ -260,7 +261,7 @@ class AcpTalk:
             self._permissions.setdefault(deed.id, []).append(waiting)
             self._news.set()
             await waiting
-        return await self._agent.allowed(deed, self._root)
+        return await self._agent.allowed(deed, self._root, self._task)
 
     def _let_go(self, id: str | None = None) -> None:
         """Answer those who wait for a permission, for one call or for all."""

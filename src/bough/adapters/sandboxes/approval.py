@@ -14,8 +14,9 @@ from typing import Any, cast
 
 from bough.ports import Finished, Sandbox, WorkFolder
 
-Permit = Callable[[str], Awaitable[str | None]]
-"""Shows a command line to the person and returns their answer, or None when no one answers."""
+Permit = Callable[[str, str], Awaitable[str | None]]
+"""Shows a command line and the task that wants to run it to the person, and returns their answer, or None when no one
+answers."""
 YES = ("y", "yes", "ok", "allow")
 REFUSED = 126
 """The exit status, as of a command that may not be run."""
@@ -49,7 +50,8 @@ class _ApprovedSandbox:
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
     ) -> Finished:
-        if (pattern := find_matching_pattern(self._patterns, argv)) and (why := await self._find_refusal(argv)):
+        pattern = find_matching_pattern(self._patterns, argv)
+        if pattern and (why := await self._find_refusal(argv, workspace.env.get("BOUGH_TASK", ""))):
             said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
             said += "way: continue without it, and say at the end what is left to do.\n"
             return Finished(REFUSED, said.encode(errors="replace"), 0.0)
@@ -57,12 +59,12 @@ class _ApprovedSandbox:
             argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
         )
 
-    async def _find_refusal(self, argv: Sequence[str]) -> str:
+    async def _find_refusal(self, argv: Sequence[str], task: str) -> str:
         """Why it must not run; empty when it may."""
         if self._permit is None:
             return "nobody is there to ask"
         async with self._one_question:
-            said = await self._permit(escape_invisible(format_command(argv)))
+            said = await self._permit(escape_invisible(format_command(argv)), task)
         if said is None:
             return "nobody answered"
         said = said.strip()

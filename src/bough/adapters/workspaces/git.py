@@ -175,12 +175,13 @@ class Repository:
     def branch(self, run: str, task: str) -> Path:
         return self.path / "refs" / "bough" / make_safe_name(run) / make_safe_name(task)
 
-    def diff(self, base: str, tree: str, *options: str) -> bytes:
+    def diff(self, base: str, tree: str, *options: str, paths: Sequence[str] = ()) -> bytes:
         if base == tree:
             return b""
         # No programs that attributes or settings of a repository name, which are part of what an agent may write.
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-        return self.git.run("diff-tree", *fixed, *options, _require_tree_id(base), _require_tree_id(tree))
+        trees = (_require_tree_id(base), _require_tree_id(tree))
+        return self.git.run("diff-tree", *fixed, *options, *trees, *(("--", *paths) if paths else ()))
 
 
 def _encode_message(message: str) -> bytes:
@@ -834,10 +835,18 @@ class GitWorkspaces:
         return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        return await _run_in_thread("compare", self._diff, base, tree, "--stat" if stat else "-p")
+        return await _run_in_thread("compare", self._diff, base, tree, ("--stat" if stat else "-p",))
 
-    def _diff(self, base: str, tree: str, form: str) -> str:
-        return self._prepared().diff(base, tree, form).decode(errors="replace")
+    async def count_changes(self, base: str, tree: str) -> str:
+        """Every changed file with the number of lines added and removed, as `git diff --numstat -z` prints it."""
+        return await _run_in_thread("compare", self._diff, base, tree, ("--numstat", "-z"))
+
+    async def diff_file(self, base: str, tree: str, path: str) -> str:
+        """The diff of one file. What its name says is no pattern."""
+        return await _run_in_thread("compare", self._diff, base, tree, ("-p",), f":(literal,top){path}")
+
+    def _diff(self, base: str, tree: str, form: tuple[str, ...], *paths: str) -> str:
+        return self._prepared().diff(base, tree, *form, paths=paths).decode(errors="replace")
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
         return await _run_in_thread("merge the work of two tasks", self._merge, base, ours, theirs)

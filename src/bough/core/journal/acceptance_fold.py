@@ -67,6 +67,10 @@ def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
     )
 
 
+def _apply_changes_asked(task: Task, event: e.ChangesAsked, at: float) -> Task:
+    return task  # A process that dies while it asks asks again.
+
+
 def _apply_changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
     known = task.test_changes
     return replace(
@@ -147,6 +151,7 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.CheckFinished: _apply_check_finished,
     e.FindingReturned: _apply_finding_returned,
     e.Disputed: _apply_disputed,
+    e.ChangesAsked: _apply_changes_asked,
     e.ChangesRuled: _apply_changes_ruled,
     e.Examined: _apply_examined,
     e.ExaminationSkipped: _apply_examination_skipped,

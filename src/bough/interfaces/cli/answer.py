@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.argument("text")
 @dir_option
+@click.option("--task", default="", metavar="TASK", help="Which task's question, when several have one.")
 @run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
-def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
+def command(run: str, text: str, folder: Path, task: str, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
 
     A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
@@ -32,10 +33,10 @@ def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **cho
     """
     from bough.app import Choices
 
-    return run_to_end(_answer(run, text, folder, Choices(**chosen), apply, as_json))
+    return run_to_end(_answer(run, text, folder, task, Choices(**chosen), apply, as_json))
 
 
-async def _answer(run: str, text: str, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
+async def _answer(run: str, text: str, folder: Path, task: str, choices: Choices, apply: bool, as_json: bool) -> int:
     from bough.adapters.stores.liveness import describe_worker
     from bough.app import open_session, run_messages
     from bough.interfaces.cli.execution import make_display
@@ -44,7 +45,7 @@ async def _answer(run: str, text: str, folder: Path, choices: Choices, apply: bo
     display = make_display(as_json)
     async with open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
-        holder = await run_messages.answer_question(opened, name, text)
+        holder = await run_messages.answer_question(opened, name, text, task=task)
         if holder:
             display.notice(f"Answered: {describe_worker(holder)} continues {name}.")
             return 0

@@ -10,7 +10,7 @@ import click
 from bough.interfaces.cli.options import dir_option, format_example, print_json, run_argument, run_options, run_to_end
 
 if TYPE_CHECKING:
-    from bough.app import Choices
+    from bough.app import Choices, Session
 
 
 @click.command(
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @run_argument
 @dir_option
 @click.option("--deny", is_flag=True, help="Do not allow it: the agent is told and continues.")
+@click.option("--task", default="", metavar="TASK", help="Which task's, when several wait.")
 @click.option("--say", default="", metavar="TEXT", help="Message to the agent (--deny) or the planner (--plan).")
 @click.option(
     "--plan",
@@ -40,6 +41,7 @@ def command(
     run: str | None,
     folder: Path,
     deny: bool,
+    task: str,
     say: str,
     plan: str | None,
     answer: str | None,
@@ -54,55 +56,78 @@ def command(
     demands that they change. `bough status` shows each test: what it expected before and what it expects now. The run
     resumes with your answer.
 
-    With --plan you answer a live run that asks about its plan at another terminal or in the dashboard; with --command,
-    one that asks before it runs a command.
+    A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
+    continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
     from bough.app import Choices
 
     if answer is not None:
         if plan is not None or deny or file or (say and answer != "no"):
             raise click.UsageError("--command takes only --say, and only with `--command no`")
-        return run_to_end(_approve_command(run, folder, answer, say, as_json))
+        return run_to_end(_approve_command(run, folder, answer, say, as_json, task))
     if plan is not None:
         if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
             raise click.UsageError("--plan own needs --file F, --plan change needs --say TEXT; neither takes --deny")
-        return run_to_end(_approve_plan(run, folder, plan, say, file or "", as_json))
+        return run_to_end(_approve_plan(run, folder, plan, say, file or "", as_json, task))
     if file:
         raise click.UsageError("--file needs --plan own")
     if say and not deny:
         raise click.UsageError("--say needs --deny")
-    return run_to_end(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json))
+    return run_to_end(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json, task))
 
 
 async def _approve(
-    run: str | None, folder: Path, allow: bool, say: str, choices: Choices, apply: bool, as_json: bool
+    run: str | None, folder: Path, allow: bool, say: str, choices: Choices, apply: bool, as_json: bool, task: str
 ) -> int:
     from bough.app import open_session
+    from bough.core.ids import RUN
     from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import resume_run
 
     display = make_display(as_json)
     async with open_session(folder) as opened:
         name = await opened.find(run)
-        tests = await opened.rule_on_changes(name, allow=allow, say=say)
-        display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
-        return await resume_run(opened, name, display, choices, apply, as_json)
+        live = await opened.store.holder(name, RUN) is not None
+        kind = await _find_kind(opened, name, task) if live else "tests"
+        if kind == "tests":
+            tests = await opened.rule_on_changes(name, allow=allow, say=say, task=task)
+            display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
+            return 0 if live else await resume_run(opened, name, display, choices, apply, as_json)
+    if kind == "command":
+        return await _approve_command(run, folder, "yes" if allow else "no", say, as_json, task)
+    says = "yes" if allow else "change" if say else "no"
+    return await _approve_plan(run, folder, says, say, "", as_json, task)
 
 
-async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool) -> int:
-    from bough.app import command_approval, open_session
+async def _find_kind(opened: Session, name: str, task: str) -> str:
+    """What a live run asks. Of several things, the person has to choose one."""
+    from bough.app.run_messages import list_waiting
+    from bough.core.errors import UsageError
+
+    asked = [each for each in await list_waiting(opened, name) if each.kind != "question" and task in ("", each.task)]
+    if not asked:
+        raise UsageError(f"{name} is running, and nothing of it is waiting for your approval.")
+    if len(asked) > 1:
+        listed = ", ".join(f"{each.kind} of {each.task}" for each in asked)
+        raise UsageError(f"Several things of {name} wait for you ({listed}): choose one with --task.")
+    return asked[0].kind
+
+
+async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool, task: str) -> int:
+    from bough.app import command_approval, open_session, run_messages
     from bough.interfaces.terminal.output import make_output
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
         if answer == "show":
-            held = list((await opened.view(name)).held.values())
+            found = await run_messages.list_waiting(opened, name)
+            held = [each.question for each in found if each.kind == "command" and task in ("", each.task)]
             if as_json:
                 print_json({"run": name, "commands": held})
             else:
                 click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
             return 0
-        line = await command_approval.rule_on_command(opened, name, answer == "yes", say)
+        line = await command_approval.rule_on_command(opened, name, answer == "yes", say, task=task)
     if as_json:
         print_json({"run": name, "command": line, "says": answer})
     else:
@@ -110,7 +135,9 @@ async def _approve_command(run: str | None, folder: Path, answer: str, say: str,
     return 0
 
 
-async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool) -> int:
+async def _approve_plan(
+    run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool, task: str
+) -> int:
     from bough.app import open_session
     from bough.app.plan_proposals import find_proposal, rule_on_plan
     from bough.interfaces.terminal.output import make_output
@@ -118,7 +145,7 @@ async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, fil
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
-        waiting = await find_proposal(opened, name)
+        waiting = await find_proposal(opened, name, task)
         if says == "show":
             if as_json:
                 print_json({"run": name, "task": waiting.task, "plan": waiting.text})
@@ -132,7 +159,7 @@ async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, fil
                 raise click.UsageError(f"{file} cannot be read: {error}") from None
         else:
             approval = Approval(says, wish)  # type: ignore[arg-type]
-        await rule_on_plan(opened, name, waiting.task, approval)
+        await rule_on_plan(opened, name, waiting, approval)
     if as_json:
         print_json({"run": name, "task": waiting.task, "says": says})
     else:

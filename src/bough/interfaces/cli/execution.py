@@ -8,15 +8,19 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
 from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
+from bough.core.planning.size_estimate import Advice
 from bough.interfaces.cli.options import enable_gc, print_json_line
 from bough.interfaces.terminal.output import Line, make_output
-from bough.ports import Stop
+from bough.ports import Approval, Stop
 from bough.views.run_view import Outcome
 
 LOOK = 30.0
@@ -118,10 +122,12 @@ async def carry_out(
     work: Callable[[RunObserver], Awaitable[Outcome]],
     asked: Step | None = None,
     there: bool = False,
+    elsewhere: bool = False,
 ) -> Outcome:
     """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
 
-    `asked`: the goal, if the person is asked about its plan. `there`: a person can answer questions about the work."""
+    `asked`: the goal, if the person is asked about its plan. `there`: a person can answer questions about the work.
+    `elsewhere`: they answer from another process."""
     stop = Stop()
     name: list[str] = []
 
@@ -147,7 +153,8 @@ async def carry_out(
     enable_gc()
     try:
         with display.shown(), handle_interrupts(stop):
-            return await work(_make_watch(stop, display, recorded, asked, there))
+            watch = _make_watch(stop, display, recorded, asked, there)
+            return await work(replace(watch, approve=partial(_wait_for_answer, stop)) if elsewhere else watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BoughError as error:
@@ -207,6 +214,18 @@ def _make_watch(
 
     approve = person.approve if asked is not None else None
     return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
+
+
+async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+    """The answer comes from elsewhere, unless the person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = stop.watch(stopped.set)
+    try:
+        while not stop.requested:
+            await stopped.wait()
+    finally:
+        unwatch()
+    return None
 
 
 def make_announcement(session: Session, record: e.Record) -> list[Line]:

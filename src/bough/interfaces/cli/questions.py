@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import click
 
@@ -33,6 +35,18 @@ class Person:
         self._stop = stop
         self.requirements: tuple[Requirement, ...] = ()
         """The requirements read from the goal."""
+        self._one_question = asyncio.Lock()
+        """Of several tasks, one asks at a time here; all of them can be answered elsewhere meanwhile."""
+
+    @asynccontextmanager
+    async def _aside(self) -> AsyncIterator[None]:
+        """The terminal is the person's. A question that is answered elsewhere says so here."""
+        with self._display.aside():
+            try:
+                yield
+            except asyncio.CancelledError:
+                click.echo("\nAnswered elsewhere.")
+                raise
 
     async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
         """Their answer to a plan; None if they want to stop."""
@@ -41,7 +55,7 @@ class Person:
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
-        with self._display.aside():
+        async with self._one_question, self._aside():
             self._show(plan, advice)
             while True:
                 answer = await self._read_line(QUESTION)
@@ -61,7 +75,7 @@ class Person:
 
     async def ask(self, question: str) -> str | None:
         """Their answer; None if they postpone it (Ctrl-D) or want to stop."""
-        with self._display.aside():
+        async with self._one_question, self._aside():
             page = make_output()
             for line in question.splitlines():
                 page.paragraph(text=line)
@@ -69,11 +83,12 @@ class Person:
             click.echo("Ctrl-D postpones the answer: the run waits, and `bough answer` resumes it.")
             return await self._read_line("> ", stops=False)
 
-    async def permit(self, line: str) -> str | None:
+    async def permit(self, line: str, task: str) -> str | None:
         """Their answer to a command that needs approval; None: no answer."""
-        with self._display.aside():
+        async with self._one_question, self._aside():
             shown = line.replace("\n", "\n  ")
-            click.echo(f"This command needs your approval:\n\n  {shown}\n")
+            whose = f" of {task}" if task else ""
+            click.echo(f"This command{whose} needs your approval:\n\n  {shown}\n")
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     def _show(self, plan: Plan, advice: Advice) -> None:

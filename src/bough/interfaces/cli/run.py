@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
 """The options that people use: --help shows these, --help-all every one."""
 ALL = "bough.help_all"
+
+
+class Asking(Enum):
+    """Where the person is asked."""
+
+    HERE = "at the terminal, if there is one"
+    ELSEWHERE = "on the page, in another terminal"
+    NOBODY = "nowhere"
 
 
 class _RunCommand(click.Command):
@@ -91,6 +100,11 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
 @click.option("--flat", is_flag=True, default=None, help="Run it as one piece of work, without a plan.")
 @click.option("--yes", is_flag=True, help="Accept the proposed plan, and ask no questions.")
 @click.option(
+    "--ask-elsewhere",
+    is_flag=True,
+    help="Without a terminal: wait for your answer about the plan from the dashboard or `bough approve`.",
+)
+@click.option(
     "--allow-test-changes",
     metavar="[=PATTERN]",
     multiple=True,
@@ -116,6 +130,7 @@ def command(
     check: str | None,
     apply: bool,
     yes: bool,
+    ask_elsewhere: bool,
     web: bool,
     as_json: bool,
     **chosen: Any,
@@ -148,14 +163,15 @@ def command(
     from bough.app import Choices
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
+    asking = Asking.NOBODY if yes else Asking.ELSEWHERE if ask_elsewhere else Asking.HERE
     if not web:
-        return run_to_end(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
+        return run_to_end(_run(plan, folder, Choices(**chosen), apply, asking, as_json))
     from bough.interfaces.cli.dashboard import Dashboard
     from bough.interfaces.terminal.output import is_interactive
 
     dashboard = Dashboard()
     try:
-        status = run_to_end(_run(plan, folder, Choices(**chosen), apply, yes, as_json, dashboard))
+        status = run_to_end(_run(plan, folder, Choices(**chosen), apply, asking, as_json, dashboard))
         if not as_json and is_interactive():
             dashboard.stay()
         return status
@@ -230,7 +246,7 @@ async def _run(
     folder: Path,
     choices: Choices,
     apply: bool,
-    yes: bool,
+    asking: Asking,
     as_json: bool,
     dashboard: Dashboard | None = None,
 ) -> int:
@@ -245,9 +261,9 @@ async def _run(
     from bough.interfaces.terminal.output import is_interactive
 
     display = make_display(as_json)
-    there = not as_json and not yes and is_interactive()
-    asking: dict[str, Any] = {"ask": ask_consent} if there else {}
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **asking) as opened:
+    there = asking is Asking.HERE and not as_json and is_interactive()
+    consent: dict[str, Any] = {"ask": ask_consent} if there else {}
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **consent) as opened:
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
@@ -256,5 +272,6 @@ async def _run(
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        outcome = await carry_out(opened, display, work, asked, there)
+        elsewhere = asking is Asking.ELSEWHERE and not there
+        outcome = await carry_out(opened, display, work, asked, there, elsewhere)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)

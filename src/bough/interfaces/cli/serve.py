@@ -48,5 +48,5 @@ def command(
             raise
         raise lacking("The dashboard", "web") from None
     enable_gc()
-    address = find_address(folder, everything=everything, host=host, port=port)
+    address = find_address(folder, everything=everything, host=host, port=port, passing=until is not None)
     return serve(address, browse=browse, as_json=as_json, until=until)

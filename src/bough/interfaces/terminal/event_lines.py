@@ -135,7 +135,7 @@ class Teller:
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
-            case e.Disputed() | e.ChangesRuled() | e.FindingReturned():
+            case e.Disputed() | e.ChangesAsked() | e.ChangesRuled() | e.FindingReturned():
                 return told
             case e.TransitionTaken() | e.CommandStarted() | e.CommandFinished() | e.Reviewed():
                 return told
@@ -243,13 +243,19 @@ def _tell_plan_ruled(event: e.PlanRuled, follow: _Follow) -> Told:
 
 
 def _tell_command_held(event: e.CommandHeld, follow: _Follow) -> Told:
-    return f"a command is waiting for your approval: {first_line(event.line)}", "yellow"
+    whose = f" of {event.task}" if event.task else ""
+    return f"a command{whose} is waiting for your approval: {first_line(event.line)}", "yellow"
 
 
 def _tell_command_ruled(event: e.CommandRuled, follow: _Follow) -> Told:
     if event.allow:
         return f"{event.by or 'a person'} allowed the command", ""
     return f"{event.by} denied the command" if event.by else "nobody approved the command in time", "yellow"
+
+
+def _tell_changes_answered(event: e.ChangesAnswered, follow: _Follow) -> Told:
+    said = f": {first_line(event.say)}" if event.say else ""
+    return f"{event.by or 'a person'} {'allows' if event.allow else 'denies'} {event.task} its test changes{said}", ""
 
 
 def _tell_person_said(event: e.PersonSaid, follow: _Follow) -> Told:
@@ -627,6 +633,10 @@ def _tell_disputed(event: e.Disputed, follow: _Follow) -> Told:
     return f"the agent disputes {event.test}: {first_line(event.evidence)}", "yellow"
 
 
+def _tell_changes_asked(event: e.ChangesAsked, follow: _Follow) -> Told:
+    return f"asks you whether original tests may change: {', '.join(event.tests)}", "yellow"
+
+
 def _tell_changes_ruled(event: e.ChangesRuled, follow: _Follow) -> Told:
     who = {"judge": "the judge", "person": "you", "earlier": "an earlier decision"}[event.by]
     allow = "allow" if event.by == "person" else "allows"
@@ -703,6 +713,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.PlanRuled: _tell_plan_ruled,
     e.CommandHeld: _tell_command_held,
     e.CommandRuled: _tell_command_ruled,
+    e.ChangesAnswered: _tell_changes_answered,
     e.MessageReceived: _tell_message_received,
     e.QuestionAsked: _tell_question_asked,
     e.TaskCreated: _tell_task_created,
@@ -761,6 +772,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.CheckStarted: _tell_check_started,
     e.CheckFinished: _tell_check_finished,
     e.Disputed: _tell_disputed,
+    e.ChangesAsked: _tell_changes_asked,
     e.ChangesRuled: _tell_changes_ruled,
     e.FindingReturned: _tell_finding_returned,
     e.CheckpointMade: _tell_checkpoint_made,

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bough.app import command_approval, open_session, run_messages
+from bough.app import command_approval, open_journal, open_session, run_messages
 from bough.app.plan_proposals import find_proposal, rule_on_plan
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.errors import UsageError
-from bough.core.ids import GOAL
+from bough.core.ids import GOAL, RUN
 from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
+from bough.trust.files import Place
 from bough.trust.programs import open_own
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
@@ -39,6 +40,28 @@ class _Say(msgspec.Struct, forbid_unknown_fields=True):
 class _Approve(msgspec.Struct, forbid_unknown_fields=True):
     allow: bool
     say: str = ""
+    task: str = ""
+
+
+class _Resume(msgspec.Struct, forbid_unknown_fields=True):
+    """What may be different from here on; nothing given: as before."""
+
+    model: str = ""
+    rounds: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    say: str = ""
+
+
+class _Start(msgspec.Struct, forbid_unknown_fields=True):
+    goal: str
+    check: str = ""
+    model: str = ""
+    rounds: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    continues: str = ""
+    """The finished run that it follows up on."""
+    ask: bool = False
+    """Ask about the plan before anything of it runs."""
 
 
 class _Command(msgspec.Struct, forbid_unknown_fields=True):
@@ -102,33 +125,106 @@ async def say(root: Path, name: str, body: bytes) -> str:
 async def answer(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Say)
     async with open_session(root) as opened:
-        holder = await run_messages.answer_question(opened, name, asked.text)
+        holder = await run_messages.answer_question(opened, name, asked.text, task=asked.task)
     return f"Answered: {name} continues." if holder else f"Answered. {await resume(root, name, b'{}')}"
 
 
 async def resume(root: Path, name: str, body: bytes) -> str:
     """In its own process, so that it continues when the dashboard ends."""
-    msgspec.json.decode(body, type=_Nothing)
-    words = ("resume", name, "--dir", str(root), "--json")
-    process = await open_own(root, *words, out=asyncio.subprocess.DEVNULL, new_session=True)
-    assert process.stderr is not None
-    try:
-        said = await asyncio.wait_for(process.stderr.read(), PATIENCE)
-    except TimeoutError:
+    asked = msgspec.json.decode(body, type=_Resume)
+    if asked.say.strip():
+        await say(root, name, msgspec.json.encode({"text": asked.say}))
+    own = await _open_own(root, "resume", name, *_choose(asked.model, asked.rounds, asked.cost))
+    if not await own.has_ended():
         return f"{name} is running again."
-    await process.wait()
-    text = said.decode("utf-8", "replace").strip().removeprefix("bough: ")
-    if process.returncode and text:
-        raise UsageError(text.splitlines()[-1])
     return f"{name} resumed and halted again."
+
+
+async def start(root: Path, body: bytes) -> str:
+    """Start a run in its own process and return its name."""
+    asked = msgspec.json.decode(body, type=_Start)
+    if not (goal := asked.goal.strip()):
+        raise UsageError("The goal is empty: say what should be true in the end.")
+    if len(goal) > run_messages.LONGEST:
+        raise UsageError(f"That goal has more than {run_messages.LONGEST:,} characters: put it in a file and name it.")
+    known = await _list_runs(root)
+    words = [
+        *_choose(asked.model, asked.rounds, asked.cost),
+        "--ask-later",
+        "--ask-elsewhere" if asked.ask else "--yes",
+    ]
+    for option, value in (("--check", asked.check.strip()), ("--continue", asked.continues)):
+        words += [f"{option}={value}"] if value else []
+    own = await _open_own(root, "run", *words, "--", goal)
+    # It has a name once it is in the journal. A large project is read first; a wrong option ends it before that.
+    while not (new := [name for name in await _list_runs(root) if name not in known]):
+        if await own.has_ended(0.2):
+            raise UsageError("The run ended before it began: try the same with `bough run`.")
+    return new[-1]
+
+
+async def find_check(root: Path) -> dict[str, Any]:
+    """What `bough check` says."""
+    said, complaint = await (await _open_own(root, "check", out=asyncio.subprocess.PIPE)).said
+    try:
+        return msgspec.json.decode(said, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise UsageError(complaint.decode("utf-8", "replace").strip().removeprefix("bough: ")) from None
+
+
+async def _list_runs(root: Path) -> list[str]:
+    if not Place(root, ".bough").is_folder():
+        return []
+    async with open_journal(root) as opened:
+        return await opened.store.runs()
+
+
+def _choose(model: str, rounds: int, cost: float) -> list[str]:
+    chosen = (("--model", model.strip()), ("--rounds", rounds), ("--max-cost", cost))
+    return [f"{option}={value}" for option, value in chosen if value]
+
+
+class _Own(msgspec.Struct):
+    """A process of bough itself, and what it complains about."""
+
+    process: asyncio.subprocess.Process
+    said: asyncio.Task[tuple[bytes, bytes]]
+
+    async def has_ended(self, patience: float = PATIENCE) -> bool:
+        """Whether it has ended within a while. Raises what it complained about."""
+        done, _ = await asyncio.wait({self.said}, timeout=patience)
+        if not done:
+            return False
+        text = (self.said.result()[1] or b"").decode("utf-8", "replace").strip().removeprefix("bough: ")
+        if self.process.returncode and text:
+            raise UsageError(text.splitlines()[-1])
+        return True
+
+
+_OPEN: set[asyncio.Task[tuple[bytes, bytes]]] = set()
+"""Keeps the readers: the loop itself holds a task only weakly."""
+
+
+async def _open_own(root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL) -> _Own:
+    """bough itself, in a session of its own."""
+    words = (command, "--dir", str(root), "--json", *words)
+    process = await open_own(root, *words, out=out, new_session=True)
+    said = asyncio.create_task(process.communicate())
+    _OPEN.add(said)
+    said.add_done_callback(_OPEN.discard)
+    return _Own(process, said)
 
 
 async def approve(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Approve)
     async with open_session(root) as opened:
-        tests = await opened.rule_on_changes(name, allow=asked.allow, say=asked.say)
+        live = await opened.store.holder(name, RUN) is not None
+        tests = await opened.rule_on_changes(name, allow=asked.allow, say=asked.say, task=asked.task)
+        left = await run_messages.list_waiting(opened, name)
     said = f"{'Allowed' if asked.allow else 'Not allowed'}: {', '.join(tests)}."
-    return f"{said} {await resume(root, name, b'{}')}"
+    if live:
+        return f"{said} {name} continues."
+    return f"{said} {len(left)} more to answer." if left else f"{said} {await resume(root, name, b'{}')}"
 
 
 async def plan(root: Path, name: str, body: bytes) -> str:
@@ -137,7 +233,7 @@ async def plan(root: Path, name: str, body: bytes) -> str:
         waiting = await find_proposal(opened, name, asked.task)
         own = asked.says == "own"
         approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
-        await rule_on_plan(opened, name, waiting.task, approval)
+        await rule_on_plan(opened, name, waiting, approval)
     return f"Answered: {name} continues with the plan of {waiting.task}."
 
 
@@ -199,10 +295,10 @@ ACTIONS: dict[str, Act] = {
 
 
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Do what the page asks, and return what to tell the person."""
-    if name not in ACTIONS:
+    """Do what the page asks, and return what to tell the person. Without a run: start one."""
+    if name not in ACTIONS and (run or name != "start"):
         raise UsageError(f"Unknown action `{name}`.")
     try:
-        return {"said": await ACTIONS[name](root, run, body)}
+        return {"said": await ACTIONS[name](root, run, body)} if run else {"run": await start(root, body)}
     except msgspec.MsgspecError as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None

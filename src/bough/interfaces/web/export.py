@@ -13,8 +13,9 @@ import msgspec
 
 from bough.app import Session
 from bough.core.ids import GOAL
-from bough.interfaces.web import pages
+from bough.interfaces.web import changes, pages
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.views.task_view import TaskView
 
 STATIC = Path(__file__).parent / "static"
 PROJECT = "export"
@@ -22,6 +23,8 @@ EVENTS = 4000
 """Maximum per task; the last ones are kept."""
 DIFFS = 200
 """Maximum tasks whose own changes are included; those of the whole run always are."""
+FILES = 300
+"""Maximum files of a task whose lines are included."""
 LONG = 20_000
 """Maximum characters of one text."""
 
@@ -47,10 +50,20 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
         made[f"{top}/task{_encode_task(row.task.path)}"] = pages.build_task(run, row.task.path)
         made[f"{top}/rounds{_encode_task(row.task.path)}"] = await _export_rounds(run, session, row.task.path)
     for task in [task for task in begun if task.path == GOAL] + [task for task in begun if task.path != GOAL][:DIFFS]:
-        text = await session.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
-        made[f"{top}/diff{_encode_task(task.path)}"] = {"files": pages.split_diff(text)}
+        await _export_changes(made, top, session, task)
     cleaned: dict[str, Any] = {address: pages.clean(answer) for address, answer in made.items()}
     return cleaned
+
+
+async def _export_changes(made: dict[str, Any], top: str, session: Session, task: TaskView) -> None:
+    """The list of files is whole; of each of the first ones, the first part."""
+    files = changes.list_files(await session.workspaces.count_changes(task.base, task.tree))
+    made[f"{top}/files{_encode_task(task.path)}"] = {"files": files}
+    for file in files[:FILES]:
+        text = await session.workspaces.diff_file(task.base, task.tree, file["name"])
+        for beside in (False, True):
+            address = f"{top}/diff{_encode_task(task.path)}&file={_encode_part(file['name'])}"
+            made[f"{address}{'&beside=1' if beside else ''}"] = changes.build_part(text, 0, beside)
 
 
 async def _export_rounds(run: LiveRun, session: Session, path: str) -> dict[str, Any]:

@@ -7,28 +7,38 @@ open. The engine is not involved.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
-from bough.app.plan_proposals import KINDS as PROPOSAL_KINDS
-from bough.app.plan_proposals import Proposals
 from bough.core import events as e
-from bough.core.ids import child_path, parent_path
+from bough.core.errors import BoughError, NewerRun, NotFound
+from bough.core.ids import GOAL, RUN, child_path, parent_path
+from bough.core.tree.task_state import SETTLED
 from bough.interfaces.cli.targets import find_standing
 from bough.interfaces.terminal.run_tree import TaskRow, list_rows
 from bough.views.charts import CHART_KINDS, Charts
 from bough.views.run_view import LIVE_KINDS, RunView
+from bough.views.waiting import KINDS as WAITING_KINDS
+from bough.views.waiting import WaitingView
 
-KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *PROPOSAL_KINDS, "PersonSaid")))
+KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *WAITING_KINDS)))
 PIECE = 2000
 """Events processed at once: about 20 ms in which no other request is answered."""
 BEAT = 0.1
 """Seconds between polls of the journal of a live run …"""
 REST = 1.0
 """… and of one that is not."""
+RECHECK = 30.0
+"""Seconds until a finished run is looked at again: it may have been reopened."""
+STANDING = ("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RunReopened")
 RESHAPING = (e.RunStarted, e.TaskCreated, e.Planned, e.PlanChanged)
 """Events that may add or remove lines of the tree."""
+
+
+class Gone(NotFound):
+    """The run was there, and is no longer."""
 
 
 class LiveRun:
@@ -39,15 +49,18 @@ class LiveRun:
         self._lock = asyncio.Lock()
         self.view = RunView(name)
         self.charts = Charts()
-        self.proposals = Proposals()
+        self.waiting = WaitingView()
         self.seq = 0
         """The last event processed."""
         self.status = "running"
         self.holder: str | None = None
         self.missing = ""
         """What it waits for on many machines: a worker, a tag."""
-        self.answered = False
-        """The open question has an answer, which the run has not read yet."""
+        self.progress = 0.0
+        """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
+        self._settled: set[str] = set()
+        self.since: dict[str, tuple[str, float]] = {}
+        """What each task is doing, and since when."""
         self.reshaped = 0
         """The event that last added, removed or moved lines."""
         self._changed: dict[str, int] = {}
@@ -56,6 +69,9 @@ class LiveRun:
         self._watchers = 0
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
+        self._looked = 0.0
+        self._failed = False
+        """The tail has ended with an error."""
 
     @property
     def rows(self) -> list[TaskRow]:
@@ -67,7 +83,7 @@ class LiveRun:
         return self._rows[1]
 
     async def catch_up(self) -> None:
-        """Process the events since the last one."""
+        """Process the events since the last one. Raises `Gone` when the run was removed."""
         async with self._lock:
             while True:
                 records = await self._journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
@@ -75,16 +91,20 @@ class LiveRun:
                     self._take(record)
                 if len(records) < PIECE:
                     break
+            if self.seq and time.monotonic() - self._looked > REST:
+                self._looked = time.monotonic()
+                if not await self._journal.store.read(self.view.name, RUN, limit=1):
+                    self._looked = 0.0
+                    raise Gone(f"{self.view.name} was removed.")
             self.status, self.holder = await find_standing(self._journal, self.view)
             self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)
         self.charts.see(record)
-        self.proposals.see(record)
+        self.waiting.see(record)
         self.seq = record.seq
-        if isinstance(record.event, e.QuestionAsked | e.PersonSaid):
-            self.answered = isinstance(record.event, e.PersonSaid)
+        self._see_progress(record)
         if isinstance(record.event, RESHAPING):
             self.reshaped = record.seq
         self._mark(record.task, record.seq)
@@ -101,6 +121,29 @@ class LiveRun:
         lane = self.charts.lanes.get(record.task)
         if lane is not None and isinstance(record.event, e.RoundStarted):
             lane.rounds.append(record.seq)
+
+    def _see_progress(self, record: e.Record) -> None:
+        task = self.view.tasks.get(record.task)
+        if task is not None and self.since.get(task.path, ("", 0.0))[0] != task.doing:
+            self.since[task.path] = (task.doing, record.at)
+        match record.event:
+            case e.RunFinished():
+                self.progress = 1.0
+            case e.RunReopened():
+                self.progress = 0.0
+            case e.StateChanged(to=state):
+                self._count_settled(record.task, state in SETTLED)
+            case e.ChildSettled(child=child):
+                self._count_settled(child_path(record.task, child), True)
+            case _:
+                pass
+
+    def _count_settled(self, path: str, settled: bool) -> None:
+        if path != GOAL:
+            (self._settled.add if settled else self._settled.discard)(path)
+            # Full only when the run has finished: the goal's own check comes last.
+            share = len(self._settled) / max(1, len(self.view.tasks) - 1)
+            self.progress = max(self.progress, 0.97 * min(1.0, share))
 
     def _mark(self, task: str, seq: int) -> None:
         path: str | None = task
@@ -122,7 +165,8 @@ class LiveRun:
     async def watched(self) -> AsyncIterator[None]:
         """Keep it up to date while anyone is watching."""
         self._watchers += 1
-        if self._tail is None:
+        if self._tail is None or self._failed:
+            self._failed = False
             self._tail = asyncio.create_task(self._follow())
         try:
             yield
@@ -135,23 +179,32 @@ class LiveRun:
                 await asyncio.gather(tail, return_exceptions=True)
 
     async def news(self, seq: int, known: str) -> None:
-        """Wait for a newer event or another status, or for a while. Raises if the journal can no longer be read."""
-        try:
+        """Wait for a newer event or another status, or for a while. Raises if the journal can no longer be read, or no
+        longer has the run."""
+        tail = self._tail
+        with suppress(TimeoutError):
             async with asyncio.timeout(15), self._news:
-                await self._news.wait_for(lambda: self.seq > seq or self.status != known)
-        except TimeoutError:
-            if self._tail is not None and self._tail.done():
-                tail, self._tail = self._tail, None
-                tail.result()
+                await self._news.wait_for(lambda: self.seq > seq or self.status != known or self._failed)
+        if self._failed and tail is not None:
+            tail.result()
 
     async def _follow(self) -> None:
-        while True:
-            before = (self.seq, self.status)
-            await self.catch_up()
-            if (self.seq, self.status) != before:
-                async with self._news:
-                    self._news.notify_all()
-            await asyncio.sleep(BEAT if self.holder else REST)
+        try:
+            while True:
+                before = (self.seq, self.status)
+                await self.catch_up()
+                if (self.seq, self.status) != before:
+                    async with self._news:
+                        self._news.notify_all()
+                await asyncio.sleep(BEAT if self.holder else REST)
+        except BoughError:
+            self._failed = True
+            asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(self._tell()))
+            raise
+
+    async def _tell(self) -> None:
+        async with self._news:
+            self._news.notify_all()
 
 
 class LiveRuns:
@@ -160,6 +213,7 @@ class LiveRuns:
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
         self._runs: dict[str, LiveRun] = {}
+        self._ended: dict[str, float] = {}
 
     async def run(self, name: str) -> LiveRun:
         """Up to date."""
@@ -167,9 +221,37 @@ class LiveRuns:
         if found is None:
             name = await self.journal.find(name)
             found = self._runs.setdefault(name, LiveRun(self.journal, name))
-        await found.catch_up()
+        try:
+            await found.catch_up()
+        except Gone:
+            del self._runs[name]
+            raise
+        return found
+
+    async def load(self, names: list[str]) -> list[LiveRun]:
+        """Without those that a newer bough wrote: their own pages say so."""
+        found = []
+        for name in names:
+            with suppress(NewerRun):
+                found.append(await self.run(name))
         return found
 
     async def names(self) -> list[str]:
         """Newest first."""
         return (await self.journal.store.runs())[::-1]
+
+    async def find_unfinished(self, names: list[str]) -> list[str]:
+        """Those that run, or wait for someone. What has ended is looked at again after a while, not each time."""
+        now, found = time.monotonic(), []
+        for name in names:
+            if self._ended.get(name, -RECHECK) + RECHECK > now:
+                continue
+            try:
+                last = (await self.journal.store.read(name, RUN, kinds=STANDING))[-1:]
+            except NewerRun:
+                continue
+            if last and isinstance(last[0].event, e.RunFinished) and await self.journal.store.holder(name, RUN) is None:
+                self._ended[name] = now
+            else:
+                found.append(name)
+        return found

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec.structs import asdict
 
-from bough.app.plan_proposals import Proposal
-from bough.app.settings_consent import list_open_wishes
+from bough.app.settings_consent import list_open_wishes, make_consent
+from bough.config import load_config
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.errors import NewerRun, NotFound, UsageError
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
+from bough.core.planning.plan import Plan, Step
 from bough.core.textual.cleaning import escape_text
-from bough.core.tree.task_state import State
+from bough.core.tree.task_state import SETTLED, State
+from bough.core.workflow.writing import write_workflow
 from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
 from bough.interfaces.terminal.formatting import first_sentence, one_line
@@ -35,6 +35,8 @@ from bough.views.charts import WORK
 from bough.views.run_view import RunView
 from bough.views.stats import KINDS as STATS_KINDS
 from bough.views.stats import compute_stats
+from bough.views.task_view import make_title
+from bough.views.waiting import Waiting
 
 Json = dict[str, Any]
 LONG = 3000
@@ -43,9 +45,8 @@ EVENTS = 400
 """Maximum in one response."""
 ROUNDS = 25
 LANES = 200
-FILES = 300
-LINES = 1500
-"""Maximum lines of one file's diff."""
+ANSWERS = 5
+"""Maximum answers that a page shows."""
 
 
 class Raw(str):
@@ -65,17 +66,32 @@ def clean(value: Any) -> Any:
 
 
 async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limit: int) -> Json:
+    """The newest runs, and every older one that has not finished: one of them may wait for the person."""
     names = await lives.names()
-    found = []
-    for name in names[start : start + limit]:
-        with suppress(NewerRun):  # its own page says so
-            found.append(await lives.run(name))
+    shown = names[start : start + limit]
+    older = await lives.find_unfinished([name for name in names if name not in shown])
+    found = await lives.load([*shown, *older])
     return {
         "project": project,
         "root": shorten_home(root),
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
         "wishes": await asyncio.to_thread(_list_wishes, root),
+    }
+
+
+def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
+    """What the form for a new run offers: the person's models, and what earlier runs here used."""
+    env = dict(os.environ)
+    config = load_config(root, env, make_consent(root, env))
+    used = [run.view.models["main"] for run in runs if run.view.models.get("main")]
+    own = [config.models.main] if config.models.main else []
+    checks = (goal.verdict.command for run in runs if (goal := run.view.tasks.get(GOAL)) is not None and goal.verdict)
+    return {
+        "model": (own or used or [""])[0],
+        "models": list(dict.fromkeys([*own, *config.models.presets, *used])),
+        "check": next((command for command in checks if command), ""),
+        "limits": asdict(config.budget),
     }
 
 
@@ -99,21 +115,29 @@ def build_summary(run: LiveRun) -> Json:
     facts = run_to_dict(view, run.status, run.holder)
     goal = view.tasks.get(GOAL)  # Its grant follows the plan.
     leaves = [row for row in run.rows if row.leaf]
-    settled = (State.COMPLETED, State.SKIPPED)
+    done = sum(row.task.state in (State.COMPLETED, State.SKIPPED) for row in leaves)
+    over = sum(row.task.state in SETTLED for row in leaves)
     now = time.time()
+    waiting = [_waiting_to_dict(each, run) for each in run.waiting.open(run.holder is not None)]
     return {
         **facts,
         "limits": asdict(goal.limits if goal is not None and goal.started_at else view.limits),
         "title": first_sentence(view.goal),
-        "words": STATUS_WORDS.get(run.status, run.status),
+        "words": "waiting for you" if waiting and run.holder else STATUS_WORDS.get(run.status, run.status),
         "seq": run.seq,
         "seconds": round(view.elapsed(now if run.holder else None), 1),
         "last_at": view.last_at,
         "now": now,
+        "doing": _describe_doing(run) if run.holder else None,
         "tasks": len(run.rows),
         "leaves": len(leaves),
-        "done": sum(row.task.state in settled for row in leaves),
-        "waiting": list_waiting(run),
+        "done": done,
+        "given_up": over - done,
+        "progress": round(run.progress, 4),
+        "report": goal.report if goal is not None and run.status in ("failed", "not_proven") else "",
+        "changed": _has_changes(view),
+        "waiting": waiting,
+        "answered": [msgspec.to_builtins(each) for each in run.waiting.answered[:ANSWERS]],
         "missing": run.missing,
         "next": [
             {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
@@ -121,37 +145,52 @@ def build_summary(run: LiveRun) -> Json:
     }
 
 
-def list_waiting(run: LiveRun) -> list[Json]:
-    """What the run asks a person."""
-    tasks = [row.task for row in run.rows]
-    asked: list[Json] = [
-        {"kind": "question", "task": Raw(task.path), "question": task.question}
-        for task in tasks
-        if task.question and not run.answered
-    ]
-    if run.holder is not None:
-        asked += [
-            {"kind": "plan", "task": Raw(each.task), "question": "Run this plan?", "plan": _plan_to_toml(each)}
-            for each in run.proposals.open
-        ]
-        asked += [{"kind": "command", "id": id, "task": GOAL, "question": line} for id, line in run.view.held.items()]
-    if run.status != "needs_approval":
-        return asked
-    return asked + [
-        {
-            "kind": "tests",
-            "task": Raw(task.path),
-            "question": task.verdict.reason,
-            "tests": [msgspec.to_builtins(one) for one in task.verdict.disagreements],
-        }
-        for task in tasks
-        if task.verdict is not None and task.verdict.ruling == "needs_approval"
-    ]
+def _describe_doing(run: LiveRun) -> Json | None:
+    """What happens now, of the task that began it last, and how many others are at work."""
+    busy = [row.task for row in run.rows if row.task.doing]
+    if not busy:
+        return None
+    last = max(busy, key=lambda task: run.since.get(task.path, ("", 0.0))[1])
+    since = run.since.get(last.path, ("", 0.0))[1]
+    title = first_sentence(last.title) if last.path != GOAL else ""
+    return {"task": Raw(last.path), "title": title, "doing": one_line(last.doing), "at": since, "others": len(busy) - 1}
 
 
-def _plan_to_toml(proposal: Proposal) -> str:
+def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> Json:
+    """A question as the page asks it: whose it is, what it is about, and how long it waits."""
+    task = run.view.tasks.get(waiting.task)
+    made: Json = {
+        "kind": waiting.kind,
+        "id": waiting.id,
+        "task": Raw(waiting.task),
+        "title": first_sentence(task.title) if task is not None and waiting.task != GOAL else "",
+        "question": waiting.question,
+        "at": waiting.at,
+        "until": waiting.until,
+        "tests": [msgspec.to_builtins(one) for one in waiting.tests],
+    }
+    if waiting.plan is not None:
+        made["plan"] = _plan_to_toml(waiting.plan)
+        made["steps"] = [_step_to_dict(step) for step in waiting.plan.goal.steps]
+    return made
+
+
+def _step_to_dict(step: Step) -> Json:
+    """A step of a proposed plan, for reading."""
+    return {
+        "name": step.name,
+        "title": make_title(step),
+        "says": step.instructions,
+        "needs": list(step.needs or ()),
+        "files": list(step.files or ()),
+        "check": step.test_command or "",
+        "steps": [_step_to_dict(below) for below in step.steps],
+    }
+
+
+def _plan_to_toml(plan: Plan) -> str:
     try:
-        return proposal.text
+        return write_workflow(plan)
     except UsageError as error:  # A file cannot express everything that a plan can.
         return f"# {error}\n"
 
@@ -198,6 +237,7 @@ def build_line(row: TaskRow) -> Json:
         "unpriced": row.subtree.unpriced,
         "check": verdict and {"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed},
         "files": len(task.files),
+        "needs": list(task.needs),
         "started_at": task.started_at,
         "last_at": task.last_at,
     }
@@ -322,33 +362,6 @@ def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any
     if isinstance(value, list | tuple):
         return [_shorten(inner, cut, long, f"{where}.{number}") for number, inner in enumerate(value)]
     return value
-
-
-def split_diff(diff: str) -> list[Json]:
-    """A diff, file by file; long ones are cut."""
-    parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
-    made = []
-    for part in [part for part in parts if part.startswith("diff --git ")][:FILES]:
-        lines = part.splitlines()
-        added = sum(each.startswith("+") and not each.startswith("+++") for each in lines)
-        removed = sum(each.startswith("-") and not each.startswith("---") for each in lines)
-        made.append(
-            {
-                "name": _find_file_name(lines),
-                "added": added,
-                "removed": removed,
-                "lines": lines[:LINES],
-                "left_out": max(0, len(lines) - LINES),
-            }
-        )
-    return made
-
-
-def _find_file_name(lines: Sequence[str]) -> str:
-    for start in ("+++ b/", "--- a/", "rename to "):
-        if found := next((each.removeprefix(start) for each in lines if each.startswith(start)), None):
-            return found
-    return lines[0].rpartition(" b/")[2]
 
 
 # ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────

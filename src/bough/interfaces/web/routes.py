@@ -18,21 +18,23 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bough.app import open_journal, open_session
+from bough.app import Session, open_journal, open_session
 from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.rewind_points import describe_point
-from bough.interfaces.web import pages
-from bough.interfaces.web.actions import act
+from bough.interfaces.web import changes, pages
+from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
-from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 PAGE = 20
 LINES = 100
 """Of a tree: more than fit on a screen, few enough for a fast first response."""
+DIFFS = 4
+"""Diffs of files that are kept in memory."""
 LARGEST = 2_000_000
 """Maximum bytes of a blob that are shown, and of a post that are read."""
 
@@ -43,13 +45,18 @@ class ServedProjects:
     def __init__(self, roots: list[Path]) -> None:
         self.roots = {sha256(str(root).encode()).hexdigest()[:8]: root for root in roots}
         self._lives: dict[str, LiveRuns] = {}
+        self._diffs: dict[tuple[str, str, str], str] = {}
         self._open = AsyncExitStack()
 
-    async def lives(self, project: str) -> LiveRuns:
+    def find_root(self, project: str) -> Path:
         if project not in self.roots:
             raise NotFound(f"This dashboard does not serve a project `{project}`.")
+        return self.roots[project]
+
+    async def lives(self, project: str) -> LiveRuns:
+        root = self.find_root(project)
         if project not in self._lives:
-            opened = await self._open.enter_async_context(open_journal(self.roots[project]))
+            opened = await self._open.enter_async_context(open_journal(root))
             self._lives.setdefault(project, LiveRuns(opened))
         return self._lives[project]
 
@@ -57,6 +64,15 @@ class ServedProjects:
         project = request.path_params["project"]
         lives = await self.lives(project)
         return self.roots[project], lives, await lives.run(request.path_params["run"])
+
+    async def diff(self, opened: Session, base: str, tree: str, name: str) -> str:
+        """The diff of one file. The last ones are kept: a long one is read in parts."""
+        key = (base, tree, name)
+        if key not in self._diffs:
+            while len(self._diffs) >= DIFFS:
+                del self._diffs[next(iter(self._diffs))]
+            self._diffs[key] = await opened.workspaces.diff_file(base, tree, name)
+        return self._diffs[key]
 
     async def warm(self) -> None:
         """Read each project's newest run ahead of the first request: a hundred thousand events take a second or two."""
@@ -103,11 +119,13 @@ async def get_runs(request: Request) -> Response:
     for project, root in house.roots.items():
         try:
             found.append(await pages.build_runs(project, root, await house.lives(project), start, limit))
+        except NotFound:  # It has no journal yet: the page shows how to begin.
+            found.append({"project": project, "root": pages.shorten_home(root), "total": 0, "runs": []})
         except BoughError as error:  # A missing or damaged journal does not hide the others.
             found.append(
                 {"project": project, "root": pages.shorten_home(root), "total": 0, "runs": [], "error": str(error)}
             )
-    return make_response({"projects": found})
+    return make_response({"projects": found, "beside": request.app.state.beside})
 
 
 async def get_run(request: Request) -> Response:
@@ -171,13 +189,24 @@ async def get_ladder(request: Request) -> Response:
     return make_response({"rungs": pages.build_ladder(records)})
 
 
-async def get_diff(request: Request) -> Response:
+async def get_files(request: Request) -> Response:
+    """Every changed file, with counts."""
     root, _, live = await request.app.state.house.run(request)
-    path = request.query_params.get("task", GOAL)
     async with open_session(root) as opened:
-        found = await opened.task(live.view.name, path)
-        text = await opened.workspaces.diff(found.base, found.tree)
-    return make_response({"files": pages.split_diff(text)})
+        found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
+        numbers = await opened.workspaces.count_changes(found.base, found.tree)
+    return make_response({"files": changes.list_files(numbers)})
+
+
+async def get_diff(request: Request) -> Response:
+    """Some lines of one file's changes."""
+    root, _, live = await request.app.state.house.run(request)
+    name, beside = request.query_params.get("file", ""), request.query_params.get("beside") == "1"
+    async with open_session(root) as opened:
+        found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
+        text = await request.app.state.house.diff(opened, found.base, found.tree, name)
+    # A long one takes a while the first time: other requests are answered meanwhile.
+    return make_response(await asyncio.to_thread(changes.build_part, text, _read_number(request, "from", 0), beside))
 
 
 async def get_points(request: Request) -> Response:
@@ -189,6 +218,19 @@ async def get_points(request: Request) -> Response:
 async def get_run_stats(request: Request) -> Response:
     _, lives, live = await request.app.state.house.run(request)
     return make_response(await pages.build_statistics(lives, [live.view.name]))
+
+
+async def get_choices(request: Request) -> Response:
+    """What a new run can choose from."""
+    house: ServedProjects = request.app.state.house
+    project = request.path_params["project"]
+    root = house.find_root(project)
+    try:
+        lives = await house.lives(project)
+        runs = await lives.load((await lives.names())[:PAGE])
+    except NotFound:  # It has no journal yet.
+        runs = []
+    return make_response(pages.build_choices(root, runs))
 
 
 async def get_stats(request: Request) -> Response:
@@ -222,7 +264,11 @@ async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
                 yield b"id: %d\ndata: %s\n\n" % (since, message)
             else:
                 yield b": still here\n\n"
-            await run.news(since, known)
+            try:
+                await run.news(since, known)
+            except Gone:
+                yield b"event: removed\ndata: {}\n\n"
+                return
 
 
 # ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,12 +276,26 @@ async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
 
 async def post_action(request: Request) -> Response:
     root, _, live = await request.app.state.house.run(request)
+    return make_response(await act(root, live.view.name, request.path_params["action"], await _read_body(request)))
+
+
+async def post_start(request: Request) -> Response:
+    root = request.app.state.house.find_root(request.path_params["project"])
+    return make_response(await act(root, "", "start", await _read_body(request)))
+
+
+async def post_check(request: Request) -> Response:
+    """Run the project's check as it is found, before any work."""
+    return make_response(await find_check(request.app.state.house.find_root(request.path_params["project"])))
+
+
+async def _read_body(request: Request) -> bytes:
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > LARGEST:
             raise HTTPException(413)
-    return make_response(await act(root, live.view.name, request.path_params["action"], bytes(body)))
+    return bytes(body)
 
 
 # ── all together ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +311,7 @@ OF_RUN: Mapping[str, Handler] = {
     "/event/{seq:int}": get_event,
     "/evidence": get_evidence,
     "/ladder": get_ladder,
+    "/files": get_files,
     "/diff": get_diff,
     "/points": get_points,
     "/stats": get_run_stats,
@@ -267,7 +328,10 @@ async def _handle_not_found(request: Request, error: Exception) -> Response:
     return make_response({"error": f"Nothing found at {request.url.path}."}, status)
 
 
-def make_app(roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = ()) -> Starlette:
+def make_app(
+    roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = (), beside: int | None = None
+) -> Starlette:
+    """`beside`: the process whose run the pages open with."""
     house = ServedProjects(roots)
 
     @asynccontextmanager
@@ -285,6 +349,9 @@ def make_app(roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = 
         routes=[
             *(Route(path, get_static) for path in FILES),
             Route("/api/runs", get_runs),
+            Route("/api/{project}/choices", get_choices),
+            Route("/api/{project}/check", post_check, methods=["POST"]),
+            Route("/api/{project}/start", post_start, methods=["POST"]),
             Route("/api/{project}/stats", get_stats),
             Route("/api/{project}/blobs/{name}", get_blob),
             *run_routes,
@@ -297,5 +364,5 @@ def make_app(roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = 
         exception_handlers={BoughError: _handle_refusal, HTTPException: _handle_not_found},
         lifespan=lifespan,
     )
-    app.state.house = house
+    app.state.house, app.state.beside = house, beside
     return app

@@ -15,8 +15,8 @@ import click
 import msgspec
 import uvicorn
 
-from bough.app.known_projects import find_project_root, list_known_projects
-from bough.core.errors import NotFound, UsageError
+from bough.app.known_projects import find_project_root, list_known_projects, write_private_page
+from bough.core.errors import UsageError
 from bough.interfaces.cli.options import print_json_line
 from bough.interfaces.web.routes import make_app
 from bough.trust.files import Place
@@ -47,18 +47,20 @@ class Address(msgspec.Struct, frozen=True):
         return f"http://{host}:{self.port}/?token={self.token}"
 
 
-def find_address(folder: Path, *, everything: bool, host: str, port: int | None) -> Address:
+def find_address(folder: Path, *, everything: bool, host: str, port: int | None, passing: bool = False) -> Address:
+    """`passing`: it ends with a run, so that it leaves the project's port to `bough serve`."""
     root = find_project_root(folder)
-    here = [root] if Place(root, ".bough").is_folder() else []
-    roots = list(dict.fromkeys([*here, *list_known_projects()])) if everything else here
-    if not roots:
-        raise NotFound(f"There are no runs in {root} yet: start one with `bough run GOAL`.")
-    check_home(roots[0] / ".bough")
+    roots = list(dict.fromkeys([root, *list_known_projects()])) if everything else [root]
+    has_home = Place(roots[0], ".bough").is_folder()
+    if has_home:
+        check_home(roots[0] / ".bough")
     file = Place(roots[0] / ".bough", KEPT)
     kept = _load_saved(file)
+    port = 0 if passing and port is None else port
     listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
-    file.write(msgspec.json.encode(SavedServer(chosen)), 0o600)
+    if has_home and not passing:  # A project without runs stays as it is.
+        file.write(msgspec.json.encode(SavedServer(chosen)), 0o600)
     return Address(roots, host, chosen, secrets.token_urlsafe(24), listening)
 
 
@@ -73,7 +75,8 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         )
     if browse:
         _open_browser(address)
-    app = make_app(address.roots, address.token, address.port, hosts=(address.host, socket.gethostname()))
+    hosts = (address.host, socket.gethostname())
+    app = make_app(address.roots, address.token, address.port, hosts, beside=until)
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
     )
@@ -123,9 +126,8 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
 def _open_browser(address: Address) -> None:
     """By a page that only its owner can read and that leads on: everyone on the machine sees the command line of a
     browser, and must not see the token in it."""
-    page = Place(address.roots[0] / ".bough", "open.html")
-    page.write(f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n'.encode(), 0o600)
-    if not open_page(page.shown, project=address.roots[0]):
+    page = write_private_page("open.html", f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n')
+    if page is None or not open_page(page, project=address.roots[0]):
         click.echo("bough: No browser was found: open the address yourself.", err=True)
 
 

@@ -1,0 +1,103 @@
+"""What a task changed, for a page: every file with its counts at once, the lines of one file when it is opened, in
+parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from bough.core.verdict.language import is_test_path
+
+Json = dict[str, Any]
+Row = list[Any]
+"""One line: kind, number before, number after, text. Side by side: two such lines, or None where there is none."""
+PART = 2000
+"""Lines in one response: a few screens."""
+LONGEST = 2000
+"""Maximum characters of one line."""
+DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.js|min\.css|ipynb|sql|pem|html?)$"
+"""Files that people skim last: what a program wrote, or reads."""
+ORDER = ("product", "tests", "data")
+
+
+def list_files(numbers: str) -> list[Json]:
+    """Every changed file, from `git diff --numstat -z`: product code before tests before data."""
+    made = []
+    for entry in numbers.split("\0"):
+        added, _, rest = entry.partition("\t")
+        removed, _, name = rest.partition("\t")
+        if name:
+            binary = added == "-"
+            counts = {"added": 0 if binary else int(added), "removed": 0 if binary else int(removed)}
+            made.append({"name": name, **counts, "binary": binary, "kind": find_kind(name)})
+    return sorted(made, key=lambda file: (ORDER.index(file["kind"]), file["name"]))
+
+
+def find_kind(name: str) -> str:
+    if is_test_path(name):
+        return "tests"
+    return "data" if re.search(DATA, name, re.IGNORECASE) else "product"
+
+
+def build_part(diff: str, start: int, beside: bool, limit: int = PART) -> Json:
+    """Some lines of one file's diff, and how many there are."""
+    rows = _parse(diff, beside)
+    return {"from": start, "total": len(rows), "rows": rows[start : start + limit]}
+
+
+@lru_cache(maxsize=8)
+def _parse(diff: str, beside: bool) -> Sequence[Row]:
+    lines = list(_read_lines(diff))
+    return list(_pair(lines)) if beside else lines
+
+
+def _read_lines(diff: str) -> Iterator[Row]:
+    old = now = 0
+    inside = False
+    for line in diff.split("\n"):
+        text = line[1:] if len(line) <= LONGEST else f"{line[1:LONGEST]} … ({len(line) - LONGEST:,} more characters)"
+        sign = line[:1]
+        if sign == "@" and (found := re.match(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)", line)):
+            old, now, inside = int(found[1]), int(found[2]), True
+            yield ["hunk", None, None, found[3].strip() or f"line {now}"]
+        elif not inside:
+            if line.startswith(("new file", "deleted file", "old mode", "new mode", "Binary")):
+                yield ["hunk", None, None, line]
+        elif sign == "+":
+            yield ["ins", None, now, text]
+            now += 1
+        elif sign == "-":
+            yield ["del", old, None, text]
+            old += 1
+        elif sign == "\\":
+            yield ["hunk", None, None, line[2:]]
+        elif line:
+            yield ["ctx", old, now, text]
+            old, now = old + 1, now + 1
+
+
+def _pair(lines: Sequence[Row]) -> Iterator[Row]:
+    """What went beside what came."""
+    gone: list[Row] = []
+    come: list[Row] = []
+
+    def drain() -> Iterator[Row]:
+        for index in range(max(len(gone), len(come))):
+            yield [gone[index] if index < len(gone) else None, come[index] if index < len(come) else None]
+        gone.clear()
+        come.clear()
+
+    for line in lines:
+        if line[0] == "ins":
+            come.append(line)
+        elif line[0] == "del" and not come:
+            gone.append(line)
+        else:
+            yield from drain()
+            if line[0] == "del":
+                gone.append(line)
+            else:
+                yield [line, line]
+    yield from drain()

@@ -1,0 +1,171 @@
+import { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Answered, post, Run, serverNow, Step, Waiting } from "./api";
+import { age, duration } from "./format";
+import { Icon, link, Text, useTick } from "./parts";
+
+type Refresh = () => void;
+
+// A button that does what a command does and shows the result.
+export function useAction(project: string, run: Run, refresh: Refresh) {
+  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const [busy, setBusy] = useState(false);
+  const act = async (action: string, body: unknown): Promise<boolean> => {
+    setBusy(true);
+    try {
+      setSaid({ text: await post(project, run.run, action, body), bad: false });
+      refresh();
+      return true;
+    } catch (error) {
+      setSaid({ text: error instanceof Error ? error.message : String(error), bad: true });
+      refresh();
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  const note: ComponentChildren = said && <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}><Icon name={said.bad ? "alert" : "check"} /> {said.text}</p>;
+  return { act, busy, note };
+}
+
+const KINDS: Record<string, { icon: string; asks: string; region: string }> = {
+  question: { icon: "question", asks: "has a question", region: "The run has a question" },
+  plan: { icon: "plan", asks: "Run this plan?", region: "The run asks about its plan" },
+  command: { icon: "terminal", asks: "May this command run?", region: "A command is waiting for your approval" },
+  tests: { icon: "test", asks: "May these tests change?", region: "Waiting for your approval" },
+};
+
+// Everything of a run that waits for the person, and what was answered a moment ago.
+export function Needs({ run, refresh, named = false }: { run: Run; refresh: Refresh; named?: boolean }) {
+  return <>{run.waiting.map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}${waiting.at}`} run={run} waiting={waiting} refresh={refresh} named={named} />)}</>;
+}
+
+function Question({ run, waiting, refresh, named }: { run: Run; waiting: Waiting; refresh: Refresh; named: boolean }) {
+  const { act, busy, note } = useAction(run.project, run, refresh);
+  const kind = KINDS[waiting.kind];
+  const Heading = named ? "h3" : "h2";
+  return (
+    <section class="question" aria-label={kind.region}>
+      <Heading><Icon name={kind.icon} /> {waiting.kind === "question" ? `${waiting.title || (waiting.task === "goal" ? run.run : waiting.task)} ${kind.asks}` : kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</Heading>
+      <p class="where">
+        {named && <><a href={link("run", run.project, run.run)}>{run.title}</a> · </>}
+        {waiting.task && <>task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>{waiting.title && waiting.kind !== "question" ? `: ${waiting.title}` : ""} · </>}
+        asked {age(waiting.at, serverNow())}
+      </p>
+      {waiting.kind === "command" && <CommandQuestion waiting={waiting} act={act} busy={busy} />}
+      {waiting.kind === "tests" && <TestsQuestion waiting={waiting} act={act} busy={busy} />}
+      {waiting.kind === "plan" && <PlanQuestion waiting={waiting} act={act} busy={busy} />}
+      {waiting.kind === "question" && <OpenQuestion waiting={waiting} act={act} busy={busy} />}
+      {note}
+    </section>
+  );
+}
+
+// What becomes of it when nobody answers, second by second.
+function Countdown({ until, from }: { until: number; from: number }) {
+  useTick(true);
+  const left = Math.max(0, until - serverNow());
+  return (
+    <span class="countdown" role="timer" aria-label={`Denied in ${Math.ceil(left)} seconds`}>
+      <span class="meter warn"><span style={{ width: `${Math.min(1, left / Math.max(1, until - from)) * 100}%` }} /></span> {left > 0 ? `denied in ${duration(Math.ceil(left))}` : "denied: nobody answered"}
+    </span>
+  );
+}
+
+interface Part { waiting: Waiting; act: (action: string, body: unknown) => Promise<boolean>; busy: boolean }
+
+function YesNo({ yes, no, busy, on }: { yes: string; no: string; busy: boolean; on: (allow: boolean, say: string) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <form class="answer" onSubmit={(event) => { event.preventDefault(); on(false, text); }}>
+      <button type="button" class="first" disabled={busy} onClick={() => on(true, "")}>{yes}</button>
+      <button type="submit" disabled={busy}>{no}</button>
+      <label class="grow">Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+    </form>
+  );
+}
+
+function CommandQuestion({ waiting, act, busy }: Part) {
+  return <><pre class="quote">{waiting.question}</pre><YesNo yes="Run it" no="Do not run it" busy={busy} on={(allow, say) => void act("command", { id: waiting.id, allow, say })} /></>;
+}
+
+function TestsQuestion({ waiting, act, busy }: Part) {
+  return (
+    <>
+      <p>{waiting.question}</p>
+      {waiting.tests.map((one) => (
+        <details key={one.test} open={waiting.tests.length < 4}><summary><code>{one.test}</code></summary>
+          {one.was && <pre class="del">{one.was}</pre>}{one.now ? <pre class="ins">{one.now}</pre> : <p class="dim">The test is unchanged or gone.</p>}{one.said && <Text text={one.said} lines={6} />}
+        </details>
+      ))}
+      <YesNo yes="Allow" no="Do not allow" busy={busy} on={(allow, say) => void act("approve", { allow, say, task: waiting.task })} />
+    </>
+  );
+}
+
+function OpenQuestion({ waiting, act, busy }: Part) {
+  const [text, setText] = useState("");
+  return (
+    <>
+      <Text text={waiting.question} lines={12} prose />
+      <form onSubmit={(event) => { event.preventDefault(); void act("answer", { text, task: waiting.task === "goal" ? "" : waiting.task }); }}>
+        <label>Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>Answer</button></p>
+      </form>
+    </>
+  );
+}
+
+// The plan as a tree; its text, to edit, is behind it.
+function PlanQuestion({ waiting, act, busy }: Part) {
+  const [plan, setPlan] = useState(waiting.plan ?? "");
+  const [wish, setWish] = useState("");
+  const { task } = waiting;
+  const changed = plan !== waiting.plan;
+  return (
+    <>
+      <PlanTree steps={waiting.steps ?? []} />
+      <details class="edit"><summary>Edit it as TOML</summary>
+        <label>The plan <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
+      </details>
+      <form class="answer" onSubmit={(event) => { event.preventDefault(); void act("plan", { says: "change", task, text: wish }); }}>
+        <button type="button" class="first" disabled={busy} onClick={() => void act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Run my plan" : "Run it"}</button>
+        <button type="button" disabled={busy} onClick={() => void act("plan", { says: "no", task })}>As one piece of work</button>
+        <label class="grow">Or say what should be different <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
+        <button type="submit" disabled={busy || !wish.trim()}>Ask for another plan</button>
+      </form>
+    </>
+  );
+}
+
+export function PlanTree({ steps }: { steps: Step[] }) {
+  return (
+    <ol class="plantree">
+      {steps.map((step) => (
+        <li key={step.name}>
+          <strong>{step.title || step.name}</strong> <code>{step.name}</code>
+          {step.needs.length > 0 && <span class="dim"> after {step.needs.join(", ")}</span>}
+          {step.says && step.says !== step.title && <p class="dim">{step.says.length > 240 ? `${step.says.slice(0, 240)}…` : step.says}</p>}
+          {(step.check || step.files.length > 0) && <p class="dim">{step.check && <>proven by <code>{step.check}</code> </>}{step.files.length > 0 && <>in <code>{step.files.slice(0, 4).join(", ")}{step.files.length > 4 ? " …" : ""}</code></>}</p>}
+          {step.steps.length > 0 && <PlanTree steps={step.steps} />}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const WORDS: Record<string, string> = { question: "Question", plan: "Plan", command: "Command", tests: "Test changes" };
+
+export function AnsweredList({ answered, recent }: { answered: Answered[]; recent?: number }) {
+  const shown = recent === undefined ? answered : answered.filter((each) => serverNow() - each.at < recent);
+  if (!shown.length) return null;
+  return (
+    <ul class="answered" aria-label="Answered">
+      {shown.map((each) => (
+        <li key={`${each.kind}${each.task}${each.at}`}>
+          <Icon name={each.by ? "check" : "clock"} /> <span><b>{WORDS[each.kind]}</b>{each.task ? ` of ${each.task}` : ""}: {each.says.length > 160 ? `${each.says.slice(0, 160)}…` : each.says}{each.kind === "command" && <> <code>{each.question.slice(0, 80)}</code></>} <span class="dim">{each.by ? `answered by ${each.by}, ` : ""}{age(each.at, serverNow())}</span></span>
+        </li>
+      ))}
+    </ul>
+  );
+}

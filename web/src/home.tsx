@@ -1,0 +1,151 @@
+import { useEffect, useState } from "preact/hooks";
+import { post, Problem, Run, seeClock } from "./api";
+import { AnsweredList, Needs } from "./ask";
+import { age, duration, money, tone } from "./format";
+import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
+import { showState } from "./signal";
+
+interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string> }
+interface Answer { projects: Project[]; beside: number | null }
+
+// What needs me, what is happening, what came of it: in that order.
+export function Home() {
+  const [turn, setTurn] = useState(0);
+  const [limit, setLimit] = useState(20);
+  const [words, setWords] = useState("");
+  const { data, error } = useAnswer<Answer>(`/api/runs?limit=${limit}`, turn);
+  useEffect(() => {
+    const timer = window.setInterval(() => document.visibilityState === "visible" && setTurn((n) => n + 1), 2000);
+    return () => window.clearInterval(timer);
+  }, []);
+  const all = (data?.projects ?? []).flatMap((project) => project.runs);
+  if (all.length) seeClock(all[0].now);
+  // What is denied soon comes first, then what waits longest.
+  const urgent = (run: Run) => Math.min(...run.waiting.map((each) => (each.until || 9e9) + each.at / 1e6));
+  const waiting = all.filter((run) => run.waiting.length > 0).sort((a, b) => urgent(a) - urgent(b));
+  const live = all.filter((run) => run.holder !== null && run.waiting.length === 0);
+  useEffect(() => { if (data) showState(waiting.reduce((sum, run) => sum + run.waiting.length, 0), live.length ? "busy" : "calm", "bough", waiting[0]?.title); });
+  // Opened with `bough run --web`: that run is what the person wants to see.
+  const beside = data?.beside ? all.find((run) => run.holder?.startsWith(`process ${data.beside} on this machine`)) : undefined;
+  useEffect(() => { if (beside && !window.location.hash) window.location.replace(link("run", beside.project, beside.run)); }, [beside?.run]);
+  if (!data) return error ? <main><Trouble error={error} /></main> : <Loading />;
+  const wanted = (run: Run) => !words || `${run.run} ${run.goal} ${run.words}`.toLowerCase().includes(words.toLowerCase());
+  const many = data.projects.length > 1;
+  const refresh = () => setTurn((n) => n + 1);
+  return (
+    <main>
+      <div class="bar">
+        <h1>Runs</h1>
+        <span class="push" />
+        {all.length > 4 && <label class="find">Find <input type="search" value={words} placeholder="name, goal or state" onInput={(event) => setWords(event.currentTarget.value)} /></label>}
+        {data.projects.map((project) => <a key={project.project} class="button first" href={link("new", project.project)}><Icon name="plus" /> New run{many ? ` in ${project.root.split("/").pop()}` : ""}</a>)}
+      </div>
+      {error ? <Lost error={error} /> : null}
+      {data.projects.map((project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />)}
+      {all.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
+      {data.projects.map((project) => project.runs.length > 0 && <Wishes key={project.project} project={project} named={many} done={refresh} />)}
+      {waiting.length > 0 && (
+        <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count warn">{waiting.reduce((sum, run) => sum + run.waiting.length, 0)}</span></h2>
+          {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
+        </section>
+      )}
+      {all.map((run) => <AnsweredList key={run.run} answered={run.answered} recent={600} />)}
+      {live.filter(wanted).length > 0 && (
+        <section aria-labelledby="live"><h2 id="live">Happening now <span class="count busy">{live.length}</span></h2>
+          <ul class="cards">{live.filter(wanted).map((run) => <Live key={run.run} run={run} />)}</ul>
+        </section>
+      )}
+      {data.projects.map((project) => {
+        const rest = project.runs.filter((run) => run.holder === null && wanted(run));
+        if (!rest.length) return null;
+        return (
+          <section key={project.project} aria-label={`What came of it in ${project.root}`}>
+            <header class="bar"><h2>{many ? project.root : "What came of it"}</h2><span class="push" />
+              <a href={link("stats", project.project)}>Statistics</a>{project.runs.length > 1 && <a href={link("compare", project.project)}>Compare</a>}
+            </header>
+            <ul class="list">{rest.map((run) => <Ended key={run.run} run={run} />)}</ul>
+            {project.total > project.runs.length && <p><button type="button" onClick={() => setLimit(limit + 20)}>Show older runs ({project.total - project.runs.length})</button></p>}
+          </section>
+        );
+      })}
+      {all.length > 0 && all.filter(wanted).length === 0 && <p class="dim">No run matches “{words}”.</p>}
+    </main>
+  );
+}
+
+export function Lost({ error }: { error: unknown }) {
+  if (error instanceof Problem && error.status) return <Trouble error={error} />;
+  return <p class="lost" role="alert"><Icon name="alert" /> Connection lost: what you see is from before. The page reconnects on its own. If the server has ended, start <code>bough serve</code> and open the address that it prints.</p>;
+}
+
+// What the repository's settings ask for: nothing of it applies before the person allows it.
+function Wishes({ project, named, done }: { project: Project; named: boolean; done: () => void }) {
+  const [said, setSaid] = useState("");
+  const wishes = Object.entries(project.wishes ?? {});
+  if (!wishes.length) return said ? <p class="said" role="status">{said}</p> : null;
+  const answer = (allow: boolean) =>
+    post(project.project, project.runs[0].run, "trust", { wishes: project.wishes, allow })
+      .then(setSaid, (error: Error) => setSaid(error.message))
+      .then(done);
+  return (
+    <section class="panel" aria-label={`Settings of ${project.root}`}>
+      <p>The settings of {named ? <code>{project.root}</code> : "this repository"} ask for more than the defaults. They are ignored until you allow them.</p>
+      <ul>{wishes.map(([name, value]) => <li key={name}><code>{name} = {value}</code></li>)}</ul>
+      <div class="actions">
+        <button type="button" onClick={() => answer(true)}>Allow</button>
+        <button type="button" onClick={() => answer(false)}>Do not allow</button>
+      </div>
+      {said && <p role="status">{said}</p>}
+    </section>
+  );
+}
+
+function Begin({ projects }: { projects: Project[] }) {
+  return (
+    <section class="empty">
+      <h2>No runs yet</h2>
+      <p>Give bough a goal and it works on it in a private copy of {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has passed.</p>
+      {projects.length > 0 && <p><a class="button first" href={link("new", projects[0].project)}><Icon name="plus" /> Start a run</a></p>}
+      <p class="dim">or in a terminal: <code>bough run "Make the tests pass"</code>, or <code>bough demo</code>, which needs no model</p>
+    </section>
+  );
+}
+
+export function Doing({ run }: { run: Run }) {
+  const { doing } = run;
+  if (run.missing) return <>{run.missing}</>;
+  if (!doing) return <>between two steps</>;
+  const others = doing.others > 0 ? ` and ${doing.others} more at work` : "";
+  return <>{doing.title ? `${doing.title}: ` : ""}{doing.doing} <span class="dim">for <Since at={doing.at} />{others}</span></>;
+}
+
+function Live({ run }: { run: Run }) {
+  return (
+    <li>
+      <a class="card" href={link("run", run.project, run.run)}>
+        <strong class="title">{run.title}</strong>
+        <span class="doing"><span class="pulse" aria-hidden="true" /> <span><Doing run={run} /></span></span>
+        <span class="numbers"><Progress run={run} /><Elapsed run={run} /><span>{money(run.spend.cost, run.spend.unpriced)}</span><span class="name">{run.run}</span></span>
+      </a>
+    </li>
+  );
+}
+
+export function Progress({ run }: { run: Run }) {
+  const rest = run.given_up ? `, ${run.given_up} given up` : "";
+  const words = run.leaves > 1 ? `${run.done} of ${run.leaves} tasks done${rest}` : run.progress < 1 ? "one piece of work" : run.status === "completed" ? "done" : "ended";
+  return <span class="progress"><Meter share={run.progress} label={words} tone={run.progress === 1 ? tone(run.status) : "busy"} /> {words}</span>;
+}
+
+function Ended({ run }: { run: Run }) {
+  const colour = tone(run.status);
+  return (
+    <li>
+      <a class="entry" href={link("run", run.project, run.run)}>
+        <span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span>
+        <span class="main"><strong>{run.title}</strong><small>{run.words}{run.applied ? ", applied" : ""}{run.summary && run.status !== "completed" ? `: ${run.summary}` : ""}</small></span>
+        <span class="side"><span>{money(run.spend.cost, run.spend.unpriced)}</span><span>{duration(run.seconds)}</span><span>{age(run.last_at, run.now)}</span><span class="name">{run.run}</span></span>
+      </a>
+    </li>
+  );
+}
