@@ -211,9 +211,7 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
     return "\n".join([command, *(before[path] for path in recipes)])
 
 
-def _find_read(
-    paths: Collection[str], before: Mapping[str, str], called: str, command: str, request: str
-) -> list[str]:
+def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, command: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
     reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
     # In a language that has no record, what defines something is code.

@@ -86,7 +86,7 @@ def _describe_examination(event: e.RunStarted) -> str:
     rules = event.rules.acceptance
     if rules.examine == "never" or not event.plan.goal.requires_testing:
         return "no: only the check decides"
-    when = "always" if rules.examine == "always" else "unless your failing check, or an existing test, shows the difference"
+    when = "always" if rules.examine == "always" else "unless your failing check or an older test shows the difference"
     return f"{when}; at most {rules.share:.0%} of the rounds"
 
 
