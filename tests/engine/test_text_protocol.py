@@ -60,6 +60,7 @@ def test_the_prompt_is_short_and_shows_what_matters(tmp_path: Path) -> None:
 
 def test_a_repair_is_shown_the_best_attempt_and_how_it_fails(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text('[ladder]\ntactics = ["repair"]\n')
+    allow_settings(tmp_path / "p")
     run, asked = in_text([WRONG, GOOD], tmp_path, protocol="text")
     assert run.outcome.completed
     assert [message["role"] for message in asked[1]["messages"]] == ["system", "user"]
