@@ -49,6 +49,8 @@ KINDS = (
     "CheckStarted",
     "CheckFinished",
     "ChangesRuled",
+    "ProbesFinished",
+    "DifferenceSeen",
     "CheckpointMade",
     "ChildMerged",
     "ChildSettled",
@@ -74,7 +76,6 @@ LIVE_KINDS = (
     "CompactionStarted",
     "Compacted",
     "ProbesStarted",
-    "ProbesFinished",
     "MergeStarted",
 )
 """What a view also needs, to show what a task is doing right now and how long its tools took."""

@@ -297,6 +297,13 @@ def _see_probes_started(task: TaskView, event: e.ProbesStarted, record: e.Record
 
 def _see_probes_finished(task: TaskView, event: e.ProbesFinished, record: e.Record) -> None:
     task.doing = ""
+    task._seconds += event.seconds
+    task._check_seconds += event.seconds
+
+
+def _see_difference_seen(task: TaskView, event: e.DifferenceSeen, record: e.Record) -> None:
+    task._seconds += event.seconds
+    task._check_seconds += event.seconds
 
 
 def _see_merge_started(task: TaskView, event: e.MergeStarted, record: e.Record) -> None:
@@ -357,6 +364,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.CheckFinished: _see_check_finished,
     e.ProbesStarted: _see_probes_started,
     e.ProbesFinished: _see_probes_finished,
+    e.DifferenceSeen: _see_difference_seen,
     e.MergeStarted: _see_merge_started,
     e.ChangesRuled: _see_changes_ruled,
     e.WorkspaceRestored: _see_workspace_restored,
