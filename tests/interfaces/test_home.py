@@ -146,7 +146,10 @@ def test_each_step_can_be_a_commit(tmp_path: Path, capsys: pytest.CaptureFixture
     root = make_project(tmp_path / "p")
     git(root, "config", "user.name", "t")
     git(root, "config", "user.email", "t@example.org")
-    steps = tuple(Step(name, f"Write {name}.txt.", test_command=f"test -f {name}.txt") for name in ("one", "two"))
+    steps = tuple(
+        Step(name, f"Write {name}.txt.", title=f"The {name}", test_command=f"test -f {name}.txt")
+        for name in ("one", "two")
+    )
 
     def answer(prompt: Prompt) -> Answer:
         name = prompt.key.partition("#")[0].rpartition("/")[2]
@@ -163,7 +166,7 @@ def test_each_step_can_be_a_commit(tmp_path: Path, capsys: pytest.CaptureFixture
     run = asyncio.run(work())
     assert here(root, capsys, "apply", "--branch", "in-steps", "--steps").status == 0
     log = git(root, "log", "--format=%s", "--name-only", "main..in-steps").split("\n")
-    assert [line for line in log if line] == ["two: Wrote two.txt.", "two.txt", "one: Wrote one.txt.", "one.txt"]
+    assert [line for line in log if line] == ["The two", "two.txt", "The one", "one.txt"]
     assert "Bough-Step: two\nBough-Verdict: " in git(root, "log", "-1", "--format=%B", "in-steps")
     assert here(root, capsys, "apply", run, "--commit", "--steps").status == 0
     assert git(root, "diff", "in-steps", "HEAD") == "" == git(root, "status", "--short")
