@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Literal, get_args
 
 import msgspec
@@ -1047,6 +1048,8 @@ LAYOUT = 2
 encode = msgspec.json.Encoder().encode
 
 _KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in get_args(AnyEvent)}
+_BUILDING = Lock()
+"""msgspec hands a type that one thread is still building to another, which crashes when it decodes with it."""
 
 
 @cache
@@ -1055,7 +1058,8 @@ def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
     10 ms to build, more than the rest of most commands."""
     if kind not in _KINDS:
         raise msgspec.ValidationError(f"unknown event `{kind}`")
-    strict = msgspec.json.Decoder(_KINDS[kind]).decode
+    with _BUILDING:
+        strict = msgspec.json.Decoder(_KINDS[kind]).decode
 
     def decode(body: bytes) -> AnyEvent:
         try:
