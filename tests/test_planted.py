@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCH = Path(__file__).parent.parent / "bench"
 
 
-def test_planted_bugs_are_found_and_a_wrong_finding_is_dropped(tmp_path: Path) -> None:
+def test_planted_bugs_are_found_and_a_wrong_finding_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_ACCEPTANCE_EXAMINE")
     results = tmp_path / "results.jsonl"
     command = [sys.executable, str(BENCH / "planted.py"), "--scripted", "--results", str(results)]
     command += ["--catalogue", str(BENCH / "planted" / "small.toml")]

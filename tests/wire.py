@@ -116,6 +116,8 @@ class WireModel:
     ) -> None:
         """`models` is what `GET /models` lists; `piece` how many characters a streamed piece has."""
         self.requests: list[Seen] = []
+        self.looks: list[Seen] = []
+        """What it was asked about itself, which is no round of a conversation."""
         self.models = list(models)
         self.piece = piece
         self.connections = 0
@@ -248,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         seen = Seen(self.command, self.path, headers, body)
         if self.command == "GET":
-            self.server.wire.requests.append(seen)
+            self.server.wire.looks.append(seen)
         return seen
 
     def _events(self, answer: Answer) -> Iterator[bytes]:

@@ -198,6 +198,7 @@ NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
+    | {("ladder", "tactics")}
     | {("checks", "allow_test_changes"), ("sandbox", "readable")}
     | {("workspace", "link"), ("workspace", "copy"), ("approve", "commands")}
 )

@@ -260,7 +260,7 @@ def test_whether_a_model_is_reachable() -> None:
         absent = probe("openai:qwen2", wire, {})
         assert not absent.ok and "nearest: qwen3" in absent.sentence
         assert probe("anthropic:qwen3", wire, {"ANTHROPIC_API_KEY": KEY}, wire.anthropic_url).ok
-    seen: list[Seen] = wire.requests
+    seen: list[Seen] = wire.looks
     assert seen[0].path == "/v1/models" and seen[0].headers["authorization"] == f"Bearer {KEY}"
     assert seen[3].path == "/v1/models?limit=1000" and seen[3].headers["x-api-key"] == KEY
 

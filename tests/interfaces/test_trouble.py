@@ -50,14 +50,14 @@ def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path
     big = "x" * 150_000
     script = [*repair()[:1], *[act("write", path=f"big{n}.txt", content=big) for n in range(4)], *repair()[1:]]
     with WireModel(script) as wire:
-        command = [*BOUGH, *run_args(wire.base_url)]
+        command = [*BOUGH, *run_args(wire.base_url, "--protocol", "tools")]
         done = subprocess.run(
             command, cwd=project, env=environment(), preexec_fn=little_room, capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 1, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         assert "bough: " in done.stderr
-        again = bough(project, "resume", "--base-url", wire.base_url)
+        again = bough(project, "resume", "--base-url", wire.base_url, "--protocol", "tools")
     assert again.status == 0, again
     assert bough(project, "apply").status == 0
     assert (project / "calc.py").read_text() == FIXED
