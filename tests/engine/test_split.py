@@ -68,6 +68,7 @@ def carried_out(
 ) -> tuple[Outcome, Journal, list[Seen]]:
     with WireModel(provider(script)) as wire:
         chosen = app.Choices(
+            protocol="tools",
             model="openai:wire",
             base_url=wire.base_url,
             max_depth=choices.max_depth if choices else None,

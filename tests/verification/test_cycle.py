@@ -89,7 +89,10 @@ def test_the_full_cycle_in_the_stream(tmp_path: Path) -> None:
 
 def test_the_retry_limit_in_the_stream(tmp_path: Path) -> None:
     with WireModel(botch(4)) as wire:
-        said = bough(project(tmp_path), *run_args(wire.base_url, "--json", "--max-depth", "0", check=CHECK))
+        said = bough(
+            project(tmp_path),
+            *run_args(wire.base_url, "--json", "--max-depth", "0", "--protocol", "tools", check=CHECK),
+        )
     assert said.status == 3
     assert states(said) == ["pending", *["in_progress", "testing", "test_failed"] * 4, "failed"]
     assert [event["role"] for event in of(said, "AttemptStarted")] == ["builder", *["bug_hunter"] * 3]
