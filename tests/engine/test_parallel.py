@@ -147,7 +147,7 @@ def test_an_old_git_is_refused_for_more_than_one_at_once(tmp_path: Path, monkeyp
     old.chmod(0o755)
     monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
     goal, agents = both(step("a"), step("b")), Agents(a=writes("a"), b=writes("b"))
-    with pytest.raises(UsageError, match=r"--jobs 2 needs git 2\.38 or newer, this is 2\.34\.1"):
+    with pytest.raises(UsageError, match=r"jobs= 2 needs git 2\.38 or newer, this is 2\.34\.1"):
         asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2))
     outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents)))
     assert outcome.completed and not look(project).of(e.ChildMerged), "unasked: one after the other"

@@ -48,7 +48,12 @@ def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
 
     big = "x" * 150_000
-    script = [*repair()[:1], *[act("write", path=f"big{n}.txt", content=big) for n in range(4)], *repair()[1:]]
+    script = [
+        *repair()[:1],
+        *[act("write", path=f"big{n}.txt", content=big) for n in range(4)],
+        *repair()[1:],
+        *repair()[-1:],
+    ]
     with WireModel(script) as wire:
         command = [*BOUGH, *run_args(wire.base_url, "--protocol", "tools")]
         done = subprocess.run(

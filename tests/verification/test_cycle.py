@@ -214,8 +214,8 @@ def test_the_baseline_is_measured_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert all("Before your work it fails with exit status 1" in brief and "test_add" in brief for brief in hunters)
     ran = (outside / "ran").read_text().split()
     assert ran.count("base") == 1, "three verdicts in two runs from the same base"
-    assert ran.count("work") == 6, (
-        "each time the check, the failing test again and alone, and the check after the repair"
+    assert ran.count("work") == 8, (
+        "each time the check, the failing test again and alone, the check after the repair, and once with a wrong value"
     )
 
 

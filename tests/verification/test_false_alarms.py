@@ -91,10 +91,13 @@ MORE = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
 
 
 @pytest.mark.parametrize("weakened", [False, True])
-def test_an_accepted_failure_is_no_disagreement_when_a_test_is_added(weakened: bool, tmp_path: Path) -> None:
+def test_an_accepted_failure_is_no_disagreement_when_a_test_is_added(
+    weakened: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOUGH_CHECK_ACCEPT_FAILING", "true")
     does: list[Act | str] = ["fix", Act(write="test_more.py", text=MORE)]
     does += [Act(write="test_known.py", text=FAILS.replace("2", "1"))] if weakened else []
-    case = Case(name="", does=does, files={"test_known.py": FAILS}, limits="[check]\naccept_failing = true")
+    case = Case(name="", does=does, files={"test_known.py": FAILS})
     outcome, _ = play(case, tmp_path)
     assert verdict_of(outcome).ruling == ("needs_approval" if weakened else "passed"), explained(outcome)
 
