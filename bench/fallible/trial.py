@@ -199,6 +199,9 @@ def _environment(settings: Mapping[str, str]) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith("BOUGH_")]:
         del os.environ[name]
     os.environ.update(settings)
+    # What the ladder brings is measured by the check alone; its model is scripted and speaks tools.
+    os.environ.update({"BOUGH_ACCEPTANCE_PROOF": "check", "BOUGH_ACCEPTANCE_EXAMINE": "never"})
+    os.environ["BOUGH_MODELS_PROTOCOL"] = "tools"
     # The interpreter itself comes first: a version manager's wrapper around it would be most of the cost of a test run.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
     try:

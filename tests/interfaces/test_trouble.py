@@ -42,7 +42,7 @@ def test_a_journal_cut_off_in_mid_write(tmp_path: Path, kept: float) -> None:
 def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path: Path) -> None:
     """The system refuses to let any file grow past a limit: what a full disk looks like to a program."""
     project = make_project(tmp_path / "p")
-    room = 200_000
+    room, whole = 200_000, {"BOUGH_MODELS_WINDOW": "1000000"}  # nothing is compacted
 
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
@@ -52,17 +52,22 @@ def test_a_full_disk_is_reported_and_the_run_resumes_when_there_is_room(tmp_path
         *repair()[:1],
         *[act("write", path=f"big{n}.txt", content=big) for n in range(4)],
         *repair()[1:],
-        *repair()[-1:],
     ]
     with WireModel(script) as wire:
         command = [*BOUGH, *run_args(wire.base_url, "--protocol", "tools")]
         done = subprocess.run(
-            command, cwd=project, env=environment(), preexec_fn=little_room, capture_output=True, text=True, timeout=60
+            command,
+            cwd=project,
+            env=environment() | whole,
+            preexec_fn=little_room,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         assert done.returncode == 1, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         assert "bough: " in done.stderr
-        again = bough(project, "resume", "--base-url", wire.base_url, "--protocol", "tools")
+        again = bough(project, "resume", "--base-url", wire.base_url, "--protocol", "tools", **whole)
     assert again.status == 0, again
     assert bough(project, "apply").status == 0
     assert (project / "calc.py").read_text() == FIXED
