@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,8 @@ from tests.wire import WireModel
 __all__ = ["place", "python_on_path"]
 
 CHROMIUM = shutil.which("chromium")
-playwright: Any
 try:
-    import playwright.sync_api as playwright
+    playwright: Any = import_module("playwright.sync_api")
 except ModuleNotFoundError:
     playwright = None
 expect: Any = playwright and playwright.expect
