@@ -138,7 +138,7 @@ def test_many_folders_need_few_handles(top: Path) -> None:
 
     found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, Tracked(), None)
     assert len(dict(found.files())) == 300
-    assert most - before <= 4 and len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert most - before <= 4 and len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
 def test_too_deep_is_said(top: Path) -> None:
