@@ -78,9 +78,13 @@ def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement(
     for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, mended=("test_a",))))):
         assert earned.is_shown_by_others(at)
         assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
+    both = seen(task(ONE, verdict=replace(PASSED, mended=("test_a",), added=("test_b",))))
+    assert not earned.is_shown_by_others(both) and not missing(both), "it wrote a test, too: others look"
     several = seen(task(ONE, TWO), check=True)
     assert missing(several) == [1, 2], "which of them is it about?"
-    assert missing(probed(several)) == [], "others have looked, and found nothing against it"
+    assert missing(probed(several, (1, "passed", "failed"))) == [2], "each needs a case of its own"
+    unexamined = replace(several, rules=Rules(acceptance=AcceptanceRules(examine="never")))
+    assert missing(unexamined) == [], "nobody is to look"
     own = seen(task(ONE, verdict=replace(PASSED, changed=("test_new.py",))), check=True)
     assert missing(own) == [1], "the agent may have written what the check runs"
 
