@@ -25,6 +25,7 @@ from bough.core.planning.plan import Step
 from bough.core.rules import AcceptanceRules, Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskAcceptance, TaskBudget, TaskExamination, TaskPlan
+from bough.core.tree.task_result import list_live_probes
 from bough.core.tree.task_state import State
 from bough.core.verdict.probe_forms import find_form, find_passed, make_command
 
@@ -148,8 +149,9 @@ def test_beside_behaviour_that_is_shown_documents_and_what_stays_need_no_run() -
 
 
 def test_what_was_replaced_need_not_be_shown() -> None:
-    at = probed(seen(task(replace(ONE, superseded=2), TWO)), (2, "passed", "failed"))
+    at = probed(seen(task(replace(ONE, superseded=2), TWO)), (2, "passed", "failed"), (1, "failed", "failed"))
     assert missing(at) == []
+    assert [probe.requirements for probe in list_live_probes(at)] == [(2,)], "what it says does not count any more"
 
 
 def test_a_passing_check_can_be_proof_enough() -> None:

@@ -135,6 +135,16 @@ def test_a_models_reading_makes_it_finer_and_never_coarser() -> None:
     assert texts(MARKDOWN, ["Support all of CommonMark"]) == texts(MARKDOWN)
 
 
+def test_a_sentence_of_an_item_is_read_with_what_the_item_is_about() -> None:
+    text = (
+        "- `initials(text)`: the first letters of the words of the text, with words separated by white space, hyphens "
+        "or underscores. The empty string gives the empty string.\n"
+    )
+    assert texts(text) == [text[2:-1]]
+    found = read(text, ["The empty string gives"]).requirements
+    assert found[1].whole == "`initials(text)`: The empty string gives the empty string."
+
+
 def test_a_sentence_begins_without_a_capital_where_a_model_says_so() -> None:
     text = "Minutes go from 0 to 59, as in: 1, 2, 3. timeparse must return None."
     assert texts(text, ["timeparse must return None"])[-1] == "timeparse must return None."

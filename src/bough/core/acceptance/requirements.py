@@ -74,6 +74,8 @@ class NamedKind(Struct, frozen=True):
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
+_LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
+"""What an item of a list is about: its other sentences are about that, too."""
 _GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
 _OPENING = re.compile(r"[\"'(\[`]*[A-Z0-9`]")
 _NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig)|\b[A-Z])\.$", re.IGNORECASE)
@@ -82,6 +84,8 @@ _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", r
 _EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
 FEWEST = 3
 """Parts that make an enumeration."""
+LONGEST = 8
+"""Words of such a part, apart from what it has in parentheses."""
 
 
 class _Block(Struct, frozen=True):
@@ -142,9 +146,11 @@ def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[
         cuts = [at for at in places if block.start + 3 < at < end]
         head = text[block.start : cuts[0]] if cuts else ""
         opens = head.rstrip().endswith((":", "("))
-        within = f"{block.within} {head.strip()}".strip() if opens else block.within
+        within = f"{block.within} {_strip_mark(head)}".strip() if opens else block.within
         begins = cuts if opens else [block.start, *cuts]
-        found += [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
+        parts = [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
+        lead = _LEAD.match(_strip_mark(text[block.start : block.end])) if not within else None
+        found += [replace(one, within=lead[0]) if lead and one.start > block.start else one for one in parts]
     return found
 
 
@@ -157,7 +163,7 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
     colon = next((at for at, mark, depth in marks if mark == ":" and not depth and said[at + 1 : at + 2].isspace()), -1)
     parts = _cut_list(said, colon + 1, len(said), 0, marks) if colon >= 0 and said[:colon].strip() else []
     if parts:
-        within = f"{block.within} {said[: colon + 1].strip()}".strip()
+        within = f"{block.within} {_strip_mark(said[: colon + 1])}".strip()
         items = [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
         return [part for item in items for part in _split_enumeration(text, item)]
     found: list[_Block] = []
@@ -167,7 +173,7 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
         before = said[done:opened].strip(" ,;")
         if parts and opened and said[opened - 1].isspace() and not _EXAMPLES.match(said, opened + 1) and before:
             lead = f"{said[: colon + 1].strip()} " if 0 <= colon < done else ""
-            within = f"{block.within} {lead}{before}".strip()
+            within = f"{block.within} {_strip_mark(lead + before)}".strip()
             found += [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
             done = closed + 1
     if not found:
@@ -210,8 +216,8 @@ def _find_groups(marks: Sequence[tuple[int, str, int]]) -> Iterator[tuple[int, i
 def _cut_list(
     text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]
 ) -> list[tuple[int, int]]:
-    """The parts of an enumeration, without what separates them; empty when it is none: values in quotation marks are
-    examples of one thing, and an `and` before the last part joins clauses."""
+    """The parts of an enumeration, without what separates them; empty when it is none: an `and` before the last part
+    joins clauses."""
     cuts = [at for at, mark, deep in marks if start <= at < end and deep == depth and mark in ",;"]
     if any(text[at] == ";" for at in cuts):
         cuts = [at for at in cuts if text[at] == ";"]
@@ -222,7 +228,7 @@ def _cut_list(
     parts: list[tuple[int, int]] = []
     spans = list(pairwise([start, *(at + 1 for at in cuts), end + 1]))
     joined = any(re.match(r"\s*(?:and|or)\b", text[a : b - 1]) for a, b in spans[:-1])
-    if joined or any(re.match(r"\s*[\"']", text[a : b - 1]) for a, b in spans):
+    if joined or any(_is_clause(text[a : b - 1]) for a, b in spans):
         return []
     for a, b in spans:
         said = text[a : b - 1]
@@ -231,6 +237,14 @@ def _cut_list(
         if re.search(r"\w", body):
             parts.append((at, at + len(body.rstrip(" .;,\n"))))
     return parts if len(parts) >= FEWEST else []
+
+
+def _is_clause(part: str) -> bool:
+    """Not an item of its own: a value in quotation marks is an example of one thing; a long part, or one that ends a
+    sentence, is more than a name."""
+    bare = re.sub(r"\([^()]*\)", "", part)
+    ends = any(_OPENING.match(part, gap.end()) for gap in _GAP.finditer(part))
+    return part.lstrip()[:1] in ("'", '"') or len(bare.split()) > LONGEST or ends
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
