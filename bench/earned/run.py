@@ -79,7 +79,8 @@ class Cast:
     def _probe(self, request: Document) -> Document:
         """The table's cases that are about the requirements that bough asks about."""
         brief = next(str(message["content"]) for message in request["messages"] if message["role"] == "user")
-        asked = re.findall(r"(?m)^(\d+)\. (?:\([^\n]*? …\) )?(.+)$", brief.partition("## What exists now")[0])
+        listed = re.findall(r"(?ms)^(\d+)\. (?:\([^\n]*? …\) )?(.+?)(?=^\d+\. |\n\n|\Z)", brief)
+        asked = [(number, " ".join(text.split())) for number, text in listed]
         framework = re.search(r"Framework: (\w+)", brief)
         probes = []
         for case in self.goal.cases:
