@@ -266,4 +266,4 @@ def test_a_reading_replaces_what_it_contradicts_and_a_person_undoes_that(tmp_pat
     assert [(row.requirement.number, row.standing) for row in rows] == [(1, "superseded"), (2, "not shown")]
     assert run.outcome.status == "not_proven"
     report = bough(place, "report").out
-    assert "replaced by 2; `bough say --restore 1` undoes it" in report.replace("\n", " ")
+    assert "replaced by 2; `bough say RUN --restore 1` undoes it" in report.replace("\n", " ")

@@ -24,11 +24,14 @@ def render_run_message(run: Run, task: Task) -> str:
     """One commit for all of it. The goal itself may be a page long: its first sentence is the subject."""
     goal, verdict = run.plan.goal.instructions.strip(), task.acceptance.verdict
     line = next((line.lstrip("# ") for line in goal.splitlines() if line.strip()), run.name)
-    said = get_summary(task) or (goal if goal != line else "")
+    steps = (
+        f"- {one.child}: {shorten_text(one.summary, WIDTH)}" for one in task.children.settled.values() if one.summary
+    )
+    said = get_summary(task) or "\n".join(steps)
     trailers = [f"Bough-Run: {run.name}"]
     if verdict is not None and verdict.command:
         trailers += [f"Bough-Check: {verdict.command}", f"Bough-Verdict: {verdict.ruling}: {verdict.reason}"]
-    return _render(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0], said, trailers)
+    return _render(line, said, trailers)
 
 
 def render_step_message(run: str, step: ChildSettled, title: str, covers: Sequence[Requirement]) -> str:
@@ -40,7 +43,8 @@ def render_step_message(run: str, step: ChildSettled, title: str, covers: Sequen
 
 
 def _render(subject: str, said: str, trailers: Sequence[str]) -> str:
-    subject = _join_line(subject).rstrip(".")
+    line = subject.strip().partition("\n")[0]
+    subject = _join_line(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0]).rstrip(".")
     subject = subject if len(subject) <= WIDTH else f"{subject[: WIDTH - 1].rstrip()}…"
     body = ["", *_wrap(clean_message(shorten_text(said, BODY)))] if said.strip() else []
     return "\n".join([subject, *body, "", *map(_join_line, trailers)]) + "\n"

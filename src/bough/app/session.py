@@ -545,7 +545,7 @@ class Session(Journal, frozen=True):
     ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
         """The changes of a run as commits, each with the files that it changes and its message."""
 
-        titles = {step.name: step.title for step in task.plan.steps}
+        titles = {step.name: step.title or step.instructions.strip() for step in task.plan.steps}
         covers = {step.name: [one for one in task.asked if one.number in step.covers] for step in task.plan.steps}
         points = [
             (one.tree, render_step_message(name, one, titles.get(one.child, ""), covers.get(one.child, [])))

@@ -306,7 +306,7 @@ def _render_form(form: Form, example: str) -> str:
 
 
 def _render_evidence(task: Task) -> str:
-    return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in task.asked)
+    return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
 
 
 async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:

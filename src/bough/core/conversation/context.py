@@ -245,7 +245,7 @@ def list_passed_probes(task: Task) -> tuple[Probe, ...]:
     """The probes that a task's work passed: they run again on the whole."""
     return tuple(
         probe
-        for probe in task.examination.probes
+        for probe in task_result.list_asked_probes(task)
         if (result := task.examination.results.get(probe.name)) is None or result.outcome == "passed"
     )
 

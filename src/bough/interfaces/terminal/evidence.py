@@ -38,7 +38,7 @@ def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Li
         lead = f"  {row.requirement.number:>{numbers}}  "
         room = max(width - len(lead) - wide - 2 - len(row.cases) - 3, 20)
         text = one_line(row.requirement.whole)
-        cases: Line = [(f" ({row.cases})", "dim")] if row.cases else []
+        cases: Line = [(f" ({row.cases})", "dim")] if row.cases and row.standing != "superseded" else []
         shown = text if whole else cut(text, room)
         standing = (pad(row.standing, wide), STYLES[row.standing])
         lines.append([(lead, "dim"), standing, ("  ", ""), (shown, ""), *cases])
@@ -59,7 +59,7 @@ def _list_remarks(row: Evidence) -> Iterator[tuple[str, str]]:
     """What a person has to know besides the standing."""
     if row.requirement.superseded:
         yield (
-            f"replaced by {row.requirement.superseded}; `bough say --restore {row.requirement.number}` undoes it",
+            f"replaced by {row.requirement.superseded}; `bough say RUN --restore {row.requirement.number}` undoes it",
             "dim",
         )
     for case in row.probes:
