@@ -132,6 +132,8 @@ def test_the_authors_own_test_counts_once_the_work_was_examined() -> None:
         ("restructure", {"code": True, "interface": True}, True),
         ("restructure", {"code": False, "documents": True}, False),
         ("unchanged", {"code": True}, False),
+        ("upgrade", {"version": True}, True),
+        ("upgrade", {"code": True}, False),
     ],
 )
 def test_what_has_nothing_to_run_is_seen_in_the_change(kind: Kind, found: dict[str, bool], shown: bool) -> None:
@@ -184,6 +186,15 @@ def test_steps_are_done_by_their_check() -> None:
 def test_a_change_of_comments_and_documents_has_no_code(path: str, before: str, after: str, code: bool) -> None:
     found = compare_texts({path: before}, {path: after}, (path,))
     assert (found.code, found.documents) == (code, not code)
+
+
+def test_a_time_and_a_version_show_what_they_are_asked_for() -> None:
+    fast = probed(seen(task(requirement(1, "speed")), faster=True))
+    assert missing(fast) == [] and conclude_work(fast, "ok") == c.Conclude(State.COMPLETED, "ok")
+    assert missing(probed(seen(task(requirement(1, "speed"))))) == [1]
+    pinned = {"requirements.txt": "a==1.2"}
+    assert compare_texts(pinned, {"requirements.txt": "a==1.3"}, ("requirements.txt",)).version
+    assert not compare_texts(pinned, {"requirements.txt": "a==1.2 # x"}, ("requirements.txt",)).version
 
 
 def test_definitions_tell_a_restructuring_from_a_comment() -> None:

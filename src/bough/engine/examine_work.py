@@ -50,6 +50,8 @@ WHOLE = 40_000
 """Characters of the whole change that a reviewer is shown."""
 SHARE = "Other steps cover the rest of the goal: probe only what this step had to do."
 LOOKS = 2
+FASTER = 0.7
+"""The share of its time before the work that shows that a check is faster: less could be chance."""
 ENTRIES = 8
 """Entry files of packages that an examiner is shown."""
 _ENTRIES = ("__init__.py", "index.js", "index.ts", "index.mjs", "lib.rs", "mod.rs")
@@ -70,8 +72,9 @@ async def see_difference(command: c.SeeDifference, task: Task, site: Site) -> Ba
     paths = tuple(change.path for change in await ports.workspaces.changes(task.base, task.tree))
     before, after = await ports.workspaces.texts(task.base, paths), await ports.workspaces.texts(task.tree, paths)
     seen = await asyncio.to_thread(compare_texts, before, after, paths)
-    own = await _failed_own_check(task, site)
-    yield [e.DifferenceSeen(task.tree, replace(seen, check=own), ports.clock() - began)]
+    own, was, now = await _failed_own_check(task, site), site.run.checked, task.acceptance.verdict
+    faster = was is not None and now is not None and now.seconds < FASTER * was.seconds
+    yield [e.DifferenceSeen(task.tree, replace(seen, check=own, faster=faster), ports.clock() - began)]
 
 
 async def _find_red_tests(task: Task, site: Site) -> tuple[str, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from bough.core.acceptance.shown import Difference
 from bough.core.conversation.code_outline import list_declarations
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix
-from bough.core.verdict.registry import find_language
+from bough.core.verdict.registry import NEUTRAL, find_language
 
+_VERSION = r"\d+(?:\.\d+)+"
 _DOCUMENTS = ("md", "markdown", "rst", "adoc", "tex")
 
 
@@ -21,7 +23,7 @@ def is_document(path: str) -> bool:
 def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tuple[str, ...]) -> Difference:
     """The texts of the changed files, before and after. A file without a text in either (binary, too large) counts as
     code."""
-    code = documents = False
+    code = documents = version = False
     for path in paths:
         old, new = before.get(path), after.get(path)
         if is_document(path) or is_test_path(path):
@@ -34,7 +36,10 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
             code = True
         elif old != new:
             documents = True  # Only comments or layout differ.
-    return Difference(code=code, documents=documents, interface=_declare(before) != _declare(after))
+        if find_language(path) is NEUTRAL and not is_document(path):
+            version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
+    interface = _declare(before) != _declare(after)
+    return Difference(code=code, documents=documents, interface=interface, version=version)
 
 
 def _declare(texts: Mapping[str, str]) -> set[str]:

@@ -56,7 +56,7 @@ def is_shown_by_others(task: Task) -> bool:
 def has_nothing_to_run(task: Task) -> bool:
     """Nothing that ran shows a difference, and nothing of that kind was asked for."""
     shown = list_shown(task)
-    return bool(shown) and all(one.how in ("document", "restructure", "unchanged") for one in shown)
+    return bool(shown) and all(one.how in ("document", "restructure", "upgrade", "unchanged") for one in shown)
 
 
 def describe_missing(task: Task) -> str:
@@ -113,7 +113,7 @@ def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) 
     are shown by running something, so that code may change."""
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
-    if one.kind == "restructure":
-        return seen.interface
+    if one.kind in ("restructure", "speed", "upgrade"):
+        return {"restructure": seen.interface, "speed": seen.faster, "upgrade": seen.version}[one.kind]
     kinds = {other.kind for other in list_asked(task)}
     return others or (kinds == {"unchanged", "document"} & kinds and not seen.code)

@@ -244,6 +244,8 @@ _STANDINGS: dict[str, Standing] = {
     "tests": "proven",
     "probe": "proven",
     "author": "tested only by its author",
+    "speed": "proven",
+    "upgrade": "nothing to run",
     "document": "nothing to run",
     "restructure": "nothing to run",
     "unchanged": "nothing to run",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -79,6 +79,7 @@ class Form(Struct, frozen=True):
     """The runner calls one test of a file by its name; otherwise each gets a file of its own."""
 
 
+_KINDS = tuple(kind for kind in get_args(Kind) if kind != "behaviour")
 _PROBE = {
     "type": "object",
     "properties": {
@@ -116,14 +117,14 @@ PROBE = ToolSpec(
                     "type": "object",
                     "properties": {
                         "requirement": {"type": "integer"},
-                        "kind": {"type": "string", "enum": ["background", "document", "restructure", "unchanged"]},
+                        "kind": {"type": "string", "enum": [*_KINDS]},
                     },
                     "required": ["requirement", "kind"],
                     "additionalProperties": False,
                 },
                 "description": "Only requirements that ask for nothing that a test could see change: background (asks "
-                "for nothing), document (only documentation or comments), restructure (the code's form), unchanged "
-                "(something must stay as it is). Usually [].",
+                "for nothing), document (only documentation or comments), restructure (the code's form), speed (the "
+                "same, faster), upgrade (another version), unchanged (something must stay as it is). Usually [].",
             },
             "notes": {
                 "type": "array",
@@ -160,7 +161,7 @@ class _GivenProbe(Struct, frozen=True):
 
 class _GivenKind(Struct, frozen=True):
     requirement: int
-    kind: Literal["background", "document", "restructure", "unchanged"]
+    kind: Literal["background", "document", "restructure", "speed", "upgrade", "unchanged"]
 
 
 class _Answered(Struct, frozen=True):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,9 +18,10 @@ MOST = 60
 """Requirements of a goal at most; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
 """Who split it: the person listed them, a model said where each begins, or the text's own form did."""
-Kind = Literal["behaviour", "document", "restructure", "unchanged", "background"]
+Kind = Literal["behaviour", "document", "restructure", "speed", "upgrade", "unchanged", "background"]
 """What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments); the
-code's form and nothing that a test sees; that something is as it was; or it asks for nothing."""
+code's form, a time or a version, and nothing else that a test sees; that something is as it was; or it asks for
+nothing."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -114,7 +115,7 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
     """With the kinds that a model named. A passage names the requirement that it begins in."""
     for named in kinds:
         place = find_quote(named.begins, text)
-        if named.kind not in ("document", "restructure", "unchanged"):
+        if named.kind == "background" or named.kind not in get_args(Kind):
             continue
         found = tuple(
             replace(one, kind=named.kind)

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-How = Literal["check", "tests", "probe", "author", "document", "restructure", "unchanged"]
+How = Literal["check", "tests", "probe", "author", "speed", "upgrade", "document", "restructure", "unchanged"]
 """The person's check, or tests that were there, fail without the work; a probe does; only a test of the author's does;
-or there is nothing to run: documents changed, the code's form changed, nothing else did."""
+the check is faster; or there is nothing to run: a version, documents or the code's form changed, nothing else did."""
 
 
 class Shown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -33,3 +33,7 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """The names that are defined, their arguments or the files that they are in differ."""
     tests: tuple[str, ...] | None = None
     """New tests of the agent's that fail without the work; None: not tried."""
+    version: bool = False
+    """A version in a file that is no code differs."""
+    faster: bool = False
+    """The check takes clearly less time than before the work."""

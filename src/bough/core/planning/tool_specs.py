@@ -80,16 +80,17 @@ _PHASE = {
 }
 
 KINDS = _list(
-    "Only passages that do not ask for behaviour that a test could see. Usually []. A feature, a fix, an error, speed "
-    "and an upgrade are behaviour.",
+    "Only passages that do not ask for behaviour that a test could see. Usually []. A feature, a fix and an error are "
+    "behaviour.",
     _object(
         {
             "begins": _text("Its first five to ten words, exactly as written."),
             "kind": {
                 "type": "string",
-                "enum": ["background", "document", "restructure", "unchanged"],
+                "enum": ["background", "document", "restructure", "speed", "upgrade", "unchanged"],
                 "description": "background: asks for nothing. document: only documentation or comments. restructure: "
-                "the code's form, moved or renamed, with the same behaviour. unchanged: something must stay as it is.",
+                "the code's form, moved or renamed, with the same behaviour. speed: the same, faster. upgrade: another "
+                "version of a dependency. unchanged: something must stay as it is.",
             },
         },
         "begins",

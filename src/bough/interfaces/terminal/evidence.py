@@ -95,6 +95,8 @@ def _describe_shown(row: Evidence) -> str:
         "tests": f"tests that were there fail without the work and pass with it: {named}",
         "probe": f"red without the work, green with it: {named}",
         "author": f"only its author's tests fail without the work and pass with it: {named}",
+        "speed": "the check takes clearly less time than before the work",
+        "upgrade": "nothing to run: a version changed, and the check still passes",
         "document": "nothing to run: documents or comments changed",
         "restructure": "nothing to run: names or places of the code changed, and the check still passes",
         "unchanged": "the check still passes",
