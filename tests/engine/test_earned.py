@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from bough import app
+from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.core import events as e
 from bough.core.acceptance.evidence_table import build_table
 from bough.core.ids import CONTROL
@@ -156,6 +157,46 @@ def test_documentation_is_completed_where_no_code_changed(tmp_path: Path) -> Non
     )
     run = told(project(tmp_path / "b"), cast(both), goal=goal, flat=False)
     assert run.outcome.status == "not_proven", "code changed, and nothing shows why"
+
+
+STEPS = Step(
+    "goal",
+    GOAL,
+    test_command=CHECK,
+    steps=(
+        Step("note", "Write NOTES.md.", test_command="test -f NOTES.md", covers=(1,)),
+        Step("cycle", "Raise ValueError.", test_command=CHECK, needs=("note",), covers=(1,)),
+    ),
+)
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_after_the_last_done_everything_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: bool) -> None:
+    """The check once, though a step, its merge and the goal need it; the probes once with the work, once where the code
+    cannot tell that it is tested, and once without the work."""
+    ran: list[str] = []
+    run = ProcessSandbox.run
+
+    async def count(self: ProcessSandbox, argv: Any, **rest: Any) -> Any:
+        ran.append(" ".join(argv))
+        return await run(self, argv, **rest)
+
+    def builds(asked: Asked) -> Answer:
+        if not asked.results:
+            return act("write", path="order.py", content=RAISES)
+        ran.clear()
+        return DONE
+
+    monkeypatch.setattr(ProcessSandbox, "run", count)
+    examiner = [act("probe", probes=[probe(RED, GREEN)]), act("probe", probes=[])]
+    court = Court(builds, examiner=lambda asked: examiner[0 if "Examine finished" in asked.brief else 1])
+    court.steps = {"note": in_order(act("write", path="NOTES.md", content="x\n"), DONE), "cycle": builds}
+    at = project(tmp_path)
+    done = told(at, court, goal=STEPS if steps else build_goal_step(GOAL, check=CHECK), jobs=1)
+    assert done.outcome.status == "completed", done.outcome.summary
+    probes = [one for one in ran if "test_probe" in one]
+    checks = [one for one in ran if "unittest" in one and one not in probes]
+    assert (len(checks), len(probes), len(ran)) == (1, 3, 4), ran
 
 
 # ── messages ────────────────────────────────────────────────────────────────────────────────────────────────────────
