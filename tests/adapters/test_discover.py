@@ -264,9 +264,9 @@ def test_a_target_with_odd_characters_is_quoted() -> None:
         ({"Makefile": "check:\n\t./t\n"}, "make check", "the target check of Makefile"),
         ({"go.mod": "", "a/b_test.go": ""}, "go test ./...", "there is a go.mod"),
         ({"Cargo.toml": "[workspace]\nmembers = []\n"}, "cargo test --workspace", "there is a Cargo.toml"),
-        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a pom.xml"),
+        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a mvnw"),
         ({"spec/a_spec.rb": ""}, "rspec", "there is a spec/"),
-        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml"),
+        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml.dist"),
     ],
 )  # fmt: skip
 def test_the_projects_own_test_command(files: dict[str, str], command: str, why: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
+from bough.core.acceptance.verdict import Report
 from bough.core.messages import Answer
-from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import find_missing_network
+from bough.core.planning.plan import build_goal_step
+from bough.core.verdict.missing import Base, find_missing
 from bough.testing import ScriptedModel, call
 from tests.harness import allow_settings, carry_out, git
 
@@ -200,11 +202,85 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
 
 
-def test_a_check_that_wants_the_network_says_so() -> None:
-    said = "HTTPSConnection(host='pypi.org'): Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)"
-    assert str(find_missing_network(said)) == "it needs network access (pypi.org), which commands do not have"
-    assert find_missing_network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
-    assert find_missing_network("1 failed: expected `Temporary failure`") is None
+COULD_NOT_RUN = [
+    (1, "HTTPSConnection: Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)", "network access (pypi.org)"),
+    (1, "curl: (6) Could not resolve host: example.org", "network access (example.org)"),
+    (1, "Unknown host repo.maven.apache.org: Temporary failure in name resolution", "(repo.maven.apache.org)"),
+    (1, "1 failed: expected `Temporary failure`", ""),
+    (127, "sh: 1: vendor/bin/phpunit: not found", "the command `vendor/bin/phpunit` is not found"),
+    (127, "pyenv: python3: command not found\n\nThe `python3' command exists in these versions:", "`python3`"),
+    (127, "bash: line 1: ./run-tests: No such file or directory", ""),
+    (127, "", "the command `mvn` is not found"),
+    (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
+    (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
+    (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
+    (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", ""),
+    (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
+    (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
+    (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
+    (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
+def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
+    manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
+    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt"])
+    found = find_missing(status, "mvn test", said, Report("exit status"), base)
+    assert lacks in str(found) if lacks else found is None
+
+
+NEEDY = """import urllib.request
+def test_far():
+    urllib.request.urlopen("http://far.example.org/")
+def test_near():
+    assert True
+"""
+
+
+def test_single_tests_that_cannot_run_are_set_aside(library: Path) -> None:
+    environment(library)
+    (library / "tests" / "test_far.py").write_text(NEEDY)
+    (library / "tests" / "test_other.py").write_text("import somewhere\n\ndef test_it():\n    assert somewhere\n")
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    (base,) = journal.of(e.BaseChecked)
+    assert set(base.aside) == {"tests/test_far.py::test_far", "tests/test_other.py"}, base
+    assert not base.lacking and outcome.completed, journal.of(e.CheckFinished)
+    assert "not runnable here" in journal.of(e.CheckFinished)[-1].verdict.reason
+    # One that ran before the work fails it, whatever it lacks now.
+    worse = [call("write", path="pair.py", content="import nowhere_at_all\n"), DONE[1]]
+    outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    assert not outcome.completed and journal.of(e.CheckFinished)[0].verdict.ruling == "failed"
+
+
+def test_a_running_service_that_commands_cannot_reach_is_said_to_run(library: Path) -> None:
+    environment(library)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        (library / "tests" / "test_pair.py").write_text(
+            f"import socket\n\ndef test_it():\n    socket.create_connection(('localhost', {port})).close()\n"
+        )
+        _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    (halt,) = journal.of(e.RunHalted)
+    assert "answers on this machine" in halt.message and "--network loopback" in halt.message
+
+
+def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
+    packages = environment(library)
+    (packages / "only_here.py").unlink()
+    (library / ".github" / "workflows").mkdir(parents=True)
+    (library / ".github" / "workflows" / "ci.yml").write_text("steps:\n  - run: pip install -e .[tests]\n")
+    _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert '--setup "pip install -e .[tests]"' in journal.of(e.RunHalted)[0].message
+    # `[check] setup` in bough.toml, `--setup` on the command line: in the copies, never in the person's files.
+    with_setup = Choices(setup="touch only_here.py")
+
+    async def check() -> e.BaseChecked:
+        async with open_session(library, choices=with_setup) as opened:
+            return await opened.check(build_goal_step("Check it."), with_setup, RunObserver())
+
+    found = asyncio.run(check())
+    assert (found.passed, found.lacking) == (1, "") and not (library / "only_here.py").exists()
 
 
 def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:

@@ -212,7 +212,7 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
     return ProvisionedWorkspaces(
         fence_workspaces(session.workspaces, fence),
         sandbox,
-        config.workspace.setup,
+        config.check.setup or config.workspace.setup,
         config.services,
         config.limits.check_timeout,
     )
@@ -287,7 +287,13 @@ def _make_verifier(
 
     config, around = session.config, session.surroundings
     check = config.check
-    chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
+    chosen = (
+        check.before,
+        sorted(check.env.items()),
+        check.setup or config.workspace.setup,
+        config.services,
+        config.sandbox,
+    )
     met = CheckEnvironment(
         root=session.root,
         remedies=Remedies(session.root, around.environment, session.workspaces.ignored),

@@ -129,9 +129,11 @@ class Session(Journal, frozen=True):
     async def as_begun(self, name: str, choices: Choices) -> Session:
         """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
         now."""
-        network = choices.network or (await self.run(name)).network
+        run = await self.run(name)
+        network = choices.network or run.network
         sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
-        return replace(self, config=replace(self.config, sandbox=sandboxed))
+        check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
+        return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
 
     async def start(self, goal: Step | Plan, choices: Choices, watch: RunObserver) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
@@ -179,6 +181,7 @@ class Session(Journal, frozen=True):
                 endpoints=endpoints,
                 ask_later=choices.ask_later,
                 network=choices.network or "",
+                setup=choices.setup or "",
                 agents=agents,
                 agent_env=choices.agent_env,
                 agent_network=choices.agent_network or "",
@@ -312,6 +315,7 @@ class Session(Journal, frozen=True):
                 choices.check,
                 accepts,
                 said,
+                choices.setup or "",
                 agents=agents,
                 agent_env=agent_env,
                 agent_network=reach,
@@ -701,6 +705,8 @@ async def open_session(
     consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
+    if chosen.setup:
+        loaded = replace(loaded, check=replace(loaded.check, setup=chosen.setup))
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"

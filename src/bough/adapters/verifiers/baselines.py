@@ -19,7 +19,7 @@ from bough.core.acceptance.verdict import Case, Check
 from bough.core.verdict.check_run import Baseline
 from bough.trust.files import Place
 
-FORMAT = 5
+FORMAT = 6
 """Of what is kept: an earlier bough's entries say too little."""
 Measure = Callable[[], Awaitable[Baseline]]
 

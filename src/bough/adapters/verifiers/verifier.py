@@ -60,11 +60,13 @@ class ProjectVerifier:
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.describe_baseline(known, task.rules.accept_failing, check.runner) if known is not None else ""
+        if known is None:
+            return ""
+        return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
         known = await self._runner.at_tree(run, task, check, task.base, progress)
-        return self._environment.told(check, known, task.rules.accept_failing)
+        return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)

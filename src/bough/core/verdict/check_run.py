@@ -42,6 +42,8 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """What it lacks in order to report anything: a command, an installed package."""
     way_out: str = ""
     """What provides that."""
+    aside: dict[str, str] = {}
+    """Failing tests that cannot run here, and what each lacks."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names."""
     said: str = ""

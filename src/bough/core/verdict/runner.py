@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -98,6 +99,9 @@ class Runner:
     """Other runners whose tests it runs too."""
     wraps: ClassVar[bool] = False
     """It prepares an environment and runs another runner in it."""
+    starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """What shows that a project uses it, and the command that then runs all its tests: the path of a file and a text
+    in it, as patterns, and the command. The first that fits counts."""
     always_reports: ClassVar[bool] = False
     """Without a report it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
@@ -229,6 +233,10 @@ class Runner:
 
     def project(self, look: ProjectFiles) -> ProjectCommand | None:
         """The command that runs all tests of the project in this folder; None when it does not use this runner."""
+        for path, text, command in self.starts:
+            named = next((near for near in look.near if re.fullmatch(path, near)), "")
+            if named and (not text or re.search(text, look.text(named))):
+                return ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}", named)
         return None
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:

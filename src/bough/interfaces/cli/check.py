@@ -14,6 +14,7 @@ from bough.interfaces.cli.options import (
     print_json,
     run_to_end,
     sandbox_options,
+    setup_option,
 )
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ NOT_FOUND = 5
 @dir_option
 @click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
 @sandbox_options
+@setup_option
 @json_option("As a JSON object.")
-def command(folder: Path, check: str | None, sandbox: Any, network: str | None, as_json: bool) -> int:
+def command(
+    folder: Path, check: str | None, sandbox: Any, network: str | None, setup: str | None, as_json: bool
+) -> int:
     """Run the project's check as bough finds it, before any work.
 
     Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
@@ -42,7 +46,7 @@ def command(folder: Path, check: str | None, sandbox: Any, network: str | None, 
     """
     from bough.app import Choices
 
-    found = run_to_end(run_check(folder, check, Choices(sandbox=sandbox, network=network), as_json))
+    found = run_to_end(run_check(folder, check, Choices(sandbox=sandbox, network=network, setup=setup), as_json))
     if as_json:
         import msgspec
 

@@ -22,6 +22,11 @@ class C(Language):
     comment = "//"
     runners = (CTest(),)
     programs = frozenset({"ctest"})
+    no_module = r"fatal error: ([\w+-]+(?:/[\w.+-]+)*)\.h(?:pp|xx)?: No such file"
+    no_package = (
+        r"Could NOT find (\w+)|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
+        r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
+    )
 
 
 LANGUAGE = C()

@@ -90,6 +90,7 @@ class MakeFiles(Language):
     rank = 2
     runners = (Make(),)
     manifests = NAMES
+    task_files = r"\.?[jJ]ustfile|Taskfile\.ya?ml"
     settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
     programs = frozenset({"make", "just", "task"})
     moved = r"make(?:\[\d+\])?: \*\*\* No rule"

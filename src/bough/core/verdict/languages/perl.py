@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
 
@@ -38,7 +38,16 @@ class Perl(Language):
     test_names = r"\.t$"
     compares = rf"is|is_deeply|{Language.compares}"
     runners = (Prove(),)
+    manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})
+    dependency_files = r"(^|/)(cpanfile|Makefile\.PL|Build\.PL|META\.(json|yml)|dist\.ini)$"
+    no_module = r"Can't locate ([\w/]+)\.pm in @INC"
+    setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
+    installs = "cpanm|cpan "
+
+    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
+        name = module.replace("/", "::")
+        return next((path for path in manifests if name in manifests[path]), None)
 
 
 LANGUAGE = Perl()

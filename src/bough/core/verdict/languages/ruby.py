@@ -112,7 +112,13 @@ class Ruby(Language):
     test_names = r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"
     runners = (RSpec(), Minitest())
     manifests = ("Gemfile",)
-    programs = frozenset({"rspec", "rake", "bundle"})
+    installed_runners = ("rspec", "rake", "minitest", "cucumber")
+    programs = frozenset({*installed_runners, "bundle"})
+    dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
+    no_module = r"cannot load such file -- ([\w-][\w./-]*)"
+    no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
+    setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
+    installs = "bundle install"
 
 
 LANGUAGE = Ruby()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, make_case
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, find_table_name
+from bough.core.verdict.language import Language, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
@@ -186,6 +186,9 @@ class Rust(Language):
     frames = r"/rustc/"
     noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
+    no_package = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
+    setups = ((r"Cargo\.toml", "cargo fetch"),)
+    installs = "cargo fetch"
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
@@ -195,14 +198,6 @@ class Rust(Language):
         """A test may be named by the crate that it is in."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
-
-    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        pattern = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
-        found = next((hit for text in texts if (hit := re.search(pattern, text))), None)
-        return Missing("package", found[1] or found[2] or "a crate", "Cargo.toml", self.name) if found else None
-
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        return "Run `cargo fetch` first, where there is network access."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):
