@@ -480,8 +480,12 @@ class Verifier(Protocol):
         ...
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Callable[[str], None]) -> BaseChecked:
-        """What the check reports on the task's base, and what it lacks there. `SetupFailed` when it cannot be set
-        up."""
+        """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
+        the other candidates reports. `SetupFailed` when it cannot be set up."""
+        ...
+
+    def prefer(self, command: str) -> None:
+        """Of the project's own candidates for a check, use this one: it was found to work at the base."""
         ...
 
     def begin(self, run: Run, task: Task) -> None:

@@ -202,6 +202,25 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
 
 
+def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
+    environment(library)
+    (library / "Makefile").write_text("test:\n\techo all is well\n")
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    first, second = journal.of(e.BaseStarted)
+    assert first.command == "make test" and second.command == ".venv/bin/python -m pytest"
+    assert "`make test` runs no test" in second.why
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == second.command and base.passed == 1
+    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == second.command
+    # Failing tests are no reason to switch: they may show the very bug.
+    (library / "Makefile").write_text("test:\n\tpython3 -m unittest -q bad\n")
+    (library / "bad.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail()\n")
+    (base,) = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=1))[1].of(
+        e.BaseChecked
+    )
+    assert base.command == "make test" and base.failed == 1
+
+
 COULD_NOT_RUN = [
     (1, "HTTPSConnection: Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)", "network access (pypi.org)"),
     (1, "curl: (6) Could not resolve host: example.org", "network access (example.org)"),

@@ -48,6 +48,8 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
     finally:
         looking.cancel()
         unwatch()
+    if found.command != check.command:
+        yield [e.BaseStarted(found.command, found.why, found.environment)]
     yield [found, e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [found]
 
 

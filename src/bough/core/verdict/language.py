@@ -125,6 +125,8 @@ class Language:
     """How its tools say that something they should have installed is missing, as a pattern."""
     setups: ClassVar[tuple[tuple[str, str], ...]] = ()
     """What installs a project's packages, by a file that shows it, the surest first: `{file}` is that file."""
+    launchers: ClassVar[str] = ""
+    """What runs a command in a project's environment, as a pattern: bough provides that environment itself."""
     installs: ClassVar[str] = ""
     """A command line that installs a project's packages, as a pattern of its beginning."""
     frames: ClassVar[str] = ""

@@ -56,6 +56,10 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
                 yield Stated(line, path)
 
 
+def is_guide(path: str) -> bool:
+    return re.fullmatch(_GUIDES, path) is not None
+
+
 def is_harmless(command: str) -> bool:
     return _HARMFUL.search(command) is None and "${{" not in command and "<<" not in command
 

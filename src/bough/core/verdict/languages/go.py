@@ -80,10 +80,9 @@ class Go(Runner):
             shown.append(events[0].Output if events else line)
         return "".join(shown)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if "go.mod" in look.files and any(path.endswith("_test.go") for path in look):
-            return ProjectCommand("go test ./...", "there is a go.mod", "go.mod")
-        return None
+            yield ProjectCommand("go test ./...", "there is a go.mod")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         folder = parent_folder(path)

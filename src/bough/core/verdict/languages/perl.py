@@ -16,6 +16,11 @@ class Prove(Runner):
     name = "prove"
     settings = r"\.proverc"
     suffixes = (".t",)
+    starts = (
+        (r"t/[^/]+\.t", "", "prove -lr t"),
+        (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
+        (r"Build\.PL", "", "perl Build.PL && ./Build test"),
+    )
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         end = find_last_lines(lines, 400)

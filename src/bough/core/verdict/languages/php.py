@@ -20,7 +20,11 @@ class PhpUnit(Runner):
     settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
     suffixes = (".php",)
     manifests = ("composer.json",)
-    starts = ((r"phpunit(?:\.dist)?\.xml(?:\.dist)?", "", "vendor/bin/phpunit"),)
+    starts = (
+        (r"phpunit(?:\.dist)?\.xml(?:\.dist)?", "", "vendor/bin/phpunit"),
+        (r"composer\.json", r"\"test\"\s*:", "composer test"),
+        (r"tests?/\w+Test\.php", "", "vendor/bin/phpunit tests"),
+    )
     closes = (
         r"OK \((?P<total>\d{1,9}) tests?, \d+ assertions?\)|No tests executed!"
         r"|Tests: (?P<total2>\d{1,9}), Assertions: \d+"

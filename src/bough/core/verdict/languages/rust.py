@@ -19,7 +19,6 @@ from bough.core.verdict.runner import (
     MOST_LINES,
     ClosingLine,
     Progress,
-    ProjectCommand,
     Runner,
     choose_worst,
     find_last_lines,
@@ -55,6 +54,10 @@ class Cargo(Runner):
     )
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)
+    starts = (
+        (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
+        (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
+    )
     steps = (r"test .+ \.\.\. (ok|FAILED|ignored)(?:, .*)?", r" +(PASS|FAIL|SKIP) \[ *[\d.]+s\] \S.*")
     bad = frozenset({"FAILED", "FAIL"})
     total = r"running (\d{1,7}) tests?"
@@ -122,12 +125,6 @@ class Cargo(Runner):
     def count(self, so_far: Progress, line: str) -> Progress:
         # It reports the number of tests, and then the failures, for each of its programs.
         return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
-
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        if "Cargo.toml" not in look.files:
-            return None
-        whole = re.search(r"^\[workspace\]", look.text("Cargo.toml"), re.MULTILINE)
-        return ProjectCommand(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         whole = " --test" if parent_folder(path) == "tests" else ""

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 
 from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.bare_code import dump_code
+from bough.core.verdict.languages.python.django import Django
+from bough.core.verdict.languages.python.doctest import Doctest
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
@@ -57,7 +59,7 @@ class Python(Language):
     suffixes = ("py", "pyi")
     test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
-    runners = (Unittest(), Pytest(), Tox(), Nox())
+    runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
     manifests = (*_MODULE_MANIFESTS[:3], "pytest.ini", "tox.ini", "noxfile.py", "requirements.txt")
     dependency_files = (
         r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
@@ -105,6 +107,7 @@ class Python(Language):
         (r"(?:requirements/)?[\w-]*(?:dev|test)[\w-]*\.txt", "pip install -r {file}"),
         (r"requirements\.txt", "pip install -r {file}"),
     )
+    launchers = r"(?:uv|poetry|pdm|pipenv|rye) run (?:--?[\w-]+ )*|hatch run (?:\w+:)?(?=py|coverage)"
     installs = (
         r"(?:python[\d.]* -m |uv )?pip[\d.]* install (?!-U pip|--upgrade pip)|(?:uv|pdm) sync"
         r"|(?:poetry|pdm|pipenv) install"
