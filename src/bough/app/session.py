@@ -22,6 +22,7 @@ from bough.adapters.models.providers import find_model_address, has_price, list_
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import SandboxLevel, find_level
 from bough.adapters.sandboxes.network import Network, describe_confinement, parse_network
+from bough.adapters.state_folder import find_checkouts
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
@@ -194,8 +195,11 @@ class Session(Journal, frozen=True):
             name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
         return await self.outcome(name)
 
-    async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
-        """Run the goal's check on the files as they are. No run starts, and no model is called."""
+    async def check(
+        self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False
+    ) -> tuple[e.BaseChecked, float]:
+        """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called.
+        `cached`: only look for the last result; without one the command is empty."""
         from bough.engine.base_check import check_base
 
         rules = choices.rules(self.config.limits)
@@ -203,11 +207,14 @@ class Session(Journal, frozen=True):
         async with self._ports({"main": NOBODY}, choices, watch) as ports:
             base = await self.workspaces.take()
             run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
-            async for events in check_base(run, ports):
+            if cached:
+                task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
+                return await ports.verifier.look_up(task) or (found, 0.0)
+            async for events in check_base(run, ports, fresh=True):
                 for event in events:
                     watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
                     found = event if isinstance(event, e.BaseChecked) else found
-        return found
+        return found, time.time()
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
         """Judge the work of a finished run again, by its own check or another."""
@@ -729,6 +736,7 @@ async def open_session(
             workspaces=open_workspaces(
                 journal,
                 *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                outside=find_checkouts(root, env),
                 remote=chosen.remote,
             ),
             surroundings=around,

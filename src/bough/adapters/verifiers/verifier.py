@@ -68,7 +68,9 @@ class ProjectVerifier:
             return ""
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
-    async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
+    async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
+        if fresh:
+            self._runner.baselines.forget(task.base)
         known = await self._runner.at_tree(run, task, check, task.base, progress)
         if not known.ran_tests:
             check, known = await self._try_others(run, task, check, known, progress)
@@ -92,6 +94,16 @@ class ProjectVerifier:
         self._finder.preferred = best.command
         how = "runs no test" if known.started else "times out" if known.exit_status is None else "cannot run here"
         return replace(best, why=f"{best.why}, and `{check.command}` {how}"), found
+
+    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
+        check = await self.find(task)
+        candidates = [check, *await self._finder.list_others(task, check)] if check is not None else []
+        kept = [(each, known) for each in candidates if (known := self._runner.baselines.look(task.base, each))]
+        if not kept:
+            return None
+        best, known = max(kept, key=lambda pair: pair[1].ran_tests)
+        told = self._environment.told(best, known, task.rules.accept_failing, task.step.instructions)
+        return told, self._runner.baselines.find_time(task.base, best)
 
     def prefer(self, command: str) -> None:
         self._finder.preferred = command
