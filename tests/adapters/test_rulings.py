@@ -85,7 +85,7 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
     ],
 )
 def test_what_an_agent_is_told_of_the_base(known: Baseline, says: str) -> None:
-    assert describe_baseline(known) == says
+    assert describe_baseline(known, "Do it.") == says
 
 
 GO = """\
