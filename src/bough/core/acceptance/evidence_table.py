@@ -106,10 +106,6 @@ class Table(Struct, frozen=True, omit_defaults=True):
     def refuted(self) -> tuple[Evidence, ...]:
         return tuple(row for row in self.rows if row.standing == "refuted")
 
-    @property
-    def not_shown(self) -> tuple[Evidence, ...]:
-        return tuple(row for row in self.rows if row.standing == "not shown")
-
 
 def build_table(records: Iterable[e.Record]) -> Table:
     """From the records of a run, or those of `KINDS` among them."""
