@@ -174,7 +174,7 @@ def aider(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
     used = re.findall(r"Tokens: ([\d.,]+)(k?) sent.*?([\d.,]+)(k?) received", out)
     counts = [float(n.replace(",", "")) * (1000 if k else 1) for row in used for n, k in (row[:2], row[2:])]
     row = {"rounds": len(used), "tokens": round(sum(counts)), "largest": 0, "completed": None, "stderr": err[-600:]}
-    return row | {"crashed": "Traceback" in err or "Traceback" in out, "tail": out[-300:]}
+    return row | {"crashed": "Traceback" in err or (status or 0) < 0, "tail": out[-300:]}
 
 
 def told(events: str) -> Row:
@@ -389,7 +389,8 @@ def table(kept: dict[tuple[str, str, int], Row]) -> None:
         print(f"  gained: {', '.join(sorted(gained)) or '–'}\n  lost: {', '.join(sorted(lost)) or '–'}")
     for row in [row for row in kept.values() if row.get("crashed") or row.get("exit", 0) not in (0, 3, 4, 5)][:5]:
         print(
-            f"\nodd: {row['task']} {row['arm']}: exit {row['exit']} {row.get('halted')} {row.get('stderr', '')[-300:]}"
+            f"\nodd: {row['task']} {row['arm']}: exit {row.get('exit')} {row.get('halted', '')} "
+            f"{row.get('stderr', '')[-300:]}"
         )
 
 

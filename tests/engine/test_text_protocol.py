@@ -156,11 +156,13 @@ def test_an_answer_without_a_call_changes_the_protocol(tmp_path: Path) -> None:
 
 def test_a_model_without_a_usable_block_gets_other_views_and_then_tools(tmp_path: Path) -> None:
     fixed = Answer(calls=(*write(FIXED, "calc.py").calls, Call("3", "done", '{"summary": "ok"}')))
-    run, asked = in_text([TALK, TALK, TALK, TALK, fixed], tmp_path, protocol="auto")
+    run, asked = in_text([TALK, *[TALK] * 5, fixed], tmp_path, protocol="auto")
     assert run.outcome.completed
-    assert run.rungs() == ["attempts", "attempts", "other_protocol"]
-    assert ["tools" in body for body in asked] == [True, False, False, False, True]
+    assert run.rungs() == [*["attempts"] * 4, "other_protocol"]
+    assert ["tools" in body for body in asked] == [True, *[False] * 5, True]
     assert len({body["messages"][1]["content"] for body in asked[1:4]}) == 3
+    tactics = [event.tactic for event in run.journal.of(e.AttemptStarted)]
+    assert tactics[:5] == ["tests_first", "short", "whole", "tests_first", "short"]
     # Once an answer in text could be checked, its protocol is not the trouble.
     run, asked = in_text([TALK, WRONG, TALK, TALK, TALK, TALK, GOOD], tmp_path / "2", protocol="text")
     assert run.outcome.completed and set(run.rungs()) == {"attempts"}

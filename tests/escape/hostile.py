@@ -65,7 +65,8 @@ class Place:
         self.write(self.project / "test_calc.py", TEST)
         self.git("init", "-q", "-b", "main", "--template=")
         self.commit()
-        os.environ.update(HOME=str(self.home), OPENAI_API_KEY=KEY, PATH=SYSTEM, BOUGH_ACCEPTANCE_EXAMINE="never")
+        os.environ.update(HOME=str(self.home), OPENAI_API_KEY=KEY, PATH=SYSTEM)
+        os.environ.update(BOUGH_ACCEPTANCE_EXAMINE="never", BOUGH_MODELS_PROTOCOL="tools")
         for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
             os.environ.pop(name, None)
         os.chdir(self.project)
@@ -625,6 +626,7 @@ def applies(place: Place, text: str, name: str, mine: str = "") -> list[str]:
     from bough.config import load_config
 
     os.environ.pop("BOUGH_ACCEPTANCE_EXAMINE", None)
+    os.environ.pop("BOUGH_MODELS_PROTOCOL", None)
     if mine:
         place.settings(mine)
     place.write("bough.toml", text)

@@ -29,10 +29,14 @@ BOUGH = [sys.executable, "-m", "bough"]
 USAGE = Usage(input=1200, output=80)
 
 
+GIVEN = ("BOUGH_ACCEPTANCE_", "BOUGH_MODELS_PROTOCOL")
+"""What tests set for every run."""
+
+
 def environment(**more: str) -> dict[str, str]:
     """Ours, without settings and keys that a person may have."""
     env = {name: value for name, value in os.environ.items() if not re.search(r"^BOUGH_|_API_KEY$|^NO_COLOR$", name)}
-    known = {name: value for name, value in os.environ.items() if name.startswith("BOUGH_ACCEPTANCE_")}
+    known = {name: value for name, value in os.environ.items() if name.startswith(GIVEN)}
     return {**env, **known, "TERM": "xterm-256color", "BOUGH_PLANNING_FLAT": "true", **more}
 
 

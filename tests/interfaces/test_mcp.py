@@ -24,6 +24,7 @@ SCRIPT = [call("write", path="calc.py", content=FIXED), call("done", summary="ad
 def spoken(project: Path, work: Callable[[Client], Awaitable[None]], *options: str, answer: Any = None) -> None:
     async def go() -> None:
         env = {"OPENAI_API_KEY": "k", "BOUGH_PLANNING_FLAT": "true", "HOME": str(project.parent)}
+        env["BOUGH_MODELS_PROTOCOL"] = "tools"
         argv = ["-m", "bough", "mcp", "--dir", str(project), *options]
         started = StdioServerParameters(command=sys.executable, args=argv, env=env)
         async with Client(started, elicitation_callback=answer) as client:

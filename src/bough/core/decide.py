@@ -20,7 +20,7 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
-IN_VAIN = 2
+IN_VAIN = 4
 """Further attempts in text without a usable answer before a model of unknown abilities is offered tools."""
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""

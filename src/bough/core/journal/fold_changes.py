@@ -48,3 +48,7 @@ def add_message(task: Task, message: Message) -> Task:
     pictured = attempt.pictured or (isinstance(message, Result) and message.picture is not None)
     grown = replace(attempt, messages=attempt.messages.then(message), used=used, pictured=pictured)
     return replace(task, attempt=grown)
+
+
+def count_tactic(tried: dict[str, int], tactic: str) -> dict[str, int]:
+    return tried | {tactic: tried.get(tactic, 0) + 1} if tactic else tried

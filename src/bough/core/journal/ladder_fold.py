@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.ledger import Spend
-from bough.core.journal.fold_changes import Apply, charge, clear_trouble
+from bough.core.journal.fold_changes import Apply, charge, clear_trouble, count_tactic
 from bough.core.journal.round_fold import charge_failure
 from bough.core.stuck.detector import reset_watch
 from bough.core.tree.task import Task
@@ -23,6 +23,10 @@ def _apply_signal_raised(task: Task, event: e.SignalRaised, at: float) -> Task:
 def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
     rung, pattern = event.decision.rung, event.trouble.pattern
     taken, nudged = task.ladder.taken, task.progress.nudged
+    tactics = task.ladder.tactics
+    if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None:
+        # A view that led to an unusable answer does so again on the same task, in half of the cases and more.
+        tactics = count_tactic(tactics, task.attempt.tactic)
     return replace(
         task,
         ladder=replace(
@@ -31,6 +35,7 @@ def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
             rung=event.decision,
             taken=taken | {rung: taken.get(rung, 0) + 1},
             soft_rounds=0,
+            tactics=tactics,
         ),
         progress=replace(task.progress, nudged=nudged | {pattern} if rung == "nudge" and pattern else nudged),
         round=replace(task.round, faults=0) if event.trouble.cause == "faults" else task.round,

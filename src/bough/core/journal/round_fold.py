@@ -8,7 +8,7 @@ from bough.core import events as e
 from bough.core.budget.ledger import Spend
 from bough.core.conversation.compaction import compact_messages, count_useless, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, get_attempt
+from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
 from bough.core.stuck.detector import Act, Turn, Watch, observe_round, reset_watch
 from bough.core.stuck.masks import hash_text
@@ -49,7 +49,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
             transport_failures=0,
             protocols=task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
         ),
-        ladder=replace(task.ladder, tactics=_count_tactic(task.ladder.tactics, event.tactic)),
+        ladder=replace(task.ladder, tactics=count_tactic(task.ladder.tactics, event.tactic)),
         round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
         progress=replace(task.progress, attempts=number, watch=Watch(), signal=None, nudged=frozenset()),
         plan=replace(task.plan, split=()),
@@ -61,10 +61,6 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
             asked_for_test=task.acceptance.asked_for_test or event.role == "test_writer",
         ),
     )
-
-
-def _count_tactic(tried: dict[str, int], tactic: str) -> dict[str, int]:
-    return tried | {tactic: tried.get(tactic, 0) + 1} if tactic else tried
 
 
 def _is_passing(task: Task) -> bool:

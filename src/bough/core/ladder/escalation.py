@@ -47,8 +47,8 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     subtask_rounds: int = 8
     """The same for a subtask."""
     other_protocol_after: int = 1
-    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; two more in
-    text, and only if no answer was usable."""
+    """Unusable answers in a row after which a model of unknown abilities is asked otherwise: in the other protocol, or
+    in text once more with another view."""
     fruitless_rounds: int = 3
     """Rounds without a changed file after which such a model is switched too."""
     attempts: int = 24
