@@ -81,6 +81,8 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
         return f"another command: {command or 'none found'}"
     if project["result"] == "environment":
         return "" if status in (2, 5) else f"not seen as an environment failure (exit status {status})"
+    if project["result"] == "fails":
+        return "" if status == 1 else f"it fails by hand, and here ends with exit status {status}"
     ran = int(str(found.get("passed", 0))) + int(str(found.get("failed", 0)))
     if status == 2:
         return f"said to lack something: {found.get('lacking')}"
