@@ -610,9 +610,13 @@ class Session(Journal, frozen=True):
         kept = f"{GOAL}@probes"
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
+            passed = list_passed_probes(task)
+            # A file of several cases of which one was dropped would fail.
+            others = {probe.path for probe in task.examination.probes if probe not in passed}
             texts = {
                 probe.path: f"{_render_heading(probe, find_language(probe.path).comment)}{probe.text}"
-                for probe in list_passed_probes(task)
+                for probe in passed
+                if probe.path not in others
             }
             await asyncio.to_thread(write_files, workspace.root, texts)
             return await workspace.snapshot()

@@ -138,8 +138,9 @@ class Runner:
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
     probe_case: ClassVar[str] = ""
-    """How a test begins in a probe, as a pattern whose group is its name: each test can have a file of its own; empty:
-    files of one folder must not repeat what others have."""
+    """How a test begins in a probe, as a pattern whose group is its name; empty: a probe is one test."""
+    probe_by_name: ClassVar[bool] = False
+    """One test of a probe is run by its name; otherwise each gets a file of its own."""
     probe_folder: ClassVar[bool] = False
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""
@@ -269,8 +270,8 @@ class Runner:
         """How names of test files end here."""
         return ""
 
-    def probe(self, path: str, command: str) -> str:
-        """The command that runs one probe. `command`: the check's."""
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        """The command that runs one probe, or one test of it. `command`: the check's."""
         return ""
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
@@ -278,7 +279,7 @@ class Runner:
         return ""
 
     def find_passed(self, output: str) -> set[str]:
-        """Of such a run, the files whose tests all passed."""
+        """Of such a run, the files whose tests all passed; or the tests, where they are run by name."""
         return set()
 
     def drive(self, command: str) -> list[str]:

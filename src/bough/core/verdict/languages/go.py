@@ -32,8 +32,11 @@ class Go(Runner):
     bad = frozenset({"FAIL", "fail"})
     probe_path = "probe_{name}_test.go"
     probe_how = (
-        "One function `TestProbe…` in the package that it tests, whose folder `folder` names; package clause first."
+        "Functions `TestProbe…` in the package that they test, whose folder `folder` names; package clause first. "
+        "Their names, and those of helpers, must differ from all others in the package."
     )
+    probe_case = r"(?m)^func (TestProbe\w*)\("
+    probe_by_name = True
     probe_folder = True
     probe_broken = (2,)
     no_test = r"\[no test files\]|no tests to run|\[build failed\]"
@@ -88,9 +91,17 @@ class Go(Runner):
         folder = parent_folder(path)
         return f"go test {quote(f'./{folder}' if folder else '.')}"
 
-    def probe(self, path: str, command: str) -> str:
-        folder = parent_folder(path)
-        return f"go test -count=1 -run ^TestProbe {quote(f'./{folder}' if folder else '.')}"
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        folder, only = parent_folder(path), f"^{case}$" if case else "^TestProbe"
+        return f"go test -count=1 -run {quote(only)} {quote(f'./{folder}' if folder else '.')}"
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        folders = {parent_folder(path) for path in paths}
+        return f"go test -count=1 -v -run ^TestProbe {' '.join(sorted(quote(f'./{each}') for each in folders))}"
+
+    def find_passed(self, output: str) -> set[str]:
+        said = re.findall(r"(?m)^--- (PASS|FAIL|SKIP): (TestProbe\w*) ", output)
+        return {name for outcome, name in said if outcome == "PASS"} - {name for each, name in said if each != "PASS"}
 
 
 class _GoTestEvent(msgspec.Struct):

@@ -63,8 +63,10 @@ class Cargo(Runner):
     total = r"running (\d{1,7}) tests?"
     summary = r"failures:"
     probe_path = "tests/probe_{name}.rs"
-    probe_how = "An integration test: `use` the crate by its name; one `#[test]` function."
-    no_test = r"could not compile"
+    probe_how = "An integration test: `use` the crate by its name; `#[test]` functions at the top level."
+    probe_case = r"(?m)^#\[test\]\n(?:#\[.*\n)*fn (\w+)\("
+    probe_by_name = True
+    no_test = r"could not compile|running 0 tests"
 
     def recognise(self, part: Part, at: int) -> int | None:
         found = find_subcommand(part, at, "test", "t", "nextest") if get_program_name(part, at) == "cargo" else None
@@ -130,8 +132,8 @@ class Cargo(Runner):
         whole = " --test" if parent_folder(path) == "tests" else ""
         return f"cargo test{whole} {quote(find_stem(path))}"
 
-    def probe(self, path: str, command: str) -> str:
-        return f"cargo test --test {quote(find_stem(path))}"
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        return f"cargo test --test {quote(find_stem(path))}{f' -- --exact {quote(case)}' if case else ''}"
 
 
 def _parse_line_number(name: str) -> int:

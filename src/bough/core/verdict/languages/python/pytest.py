@@ -162,7 +162,7 @@ class Pytest(Runner):
     def outside(self, command: str, look: ProjectFiles) -> str:
         return add_sources(command, look)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:

@@ -144,9 +144,18 @@ class Unittest(Runner):
     def outside(self, command: str, look: ProjectFiles) -> str:
         return add_sources(command, look)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
         return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        return f"{self.probe(paths[0], command)} {' '.join(map(quote, paths[1:]))}"
+
+    def find_passed(self, output: str) -> set[str]:
+        said: dict[str, set[str]] = {}
+        for module, outcome in re.findall(r"(?m)^\w+ \(([\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (\w+)", output):
+            said.setdefault(f"{module.replace('.', '/')}.py", set()).add(outcome)
+        return {path for path, outcomes in said.items() if outcomes == {"ok"}}
 
     def drive(self, command: str) -> list[str]:
         return make_driver_command(command)
