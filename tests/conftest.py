@@ -37,6 +37,7 @@ def _the_check_is_the_proof() -> None:
     `completed` has to be earned with is tested where `acceptance_as_shipped` is asked for."""
     os.environ["BOUGH_ACCEPTANCE_PROOF"] = "check"
     os.environ["BOUGH_ACCEPTANCE_EXAMINE"] = "never"
+    os.environ["BOUGH_CHECK_SCOUT"] = "false"  # A scripted model answers what its test is about.
 
 
 @pytest.fixture

@@ -105,6 +105,8 @@ class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Seconds that a check may take; `limits.check_timeout` when it is not set."""
     env: dict[str, str] = field(default_factory=dict)
     """Variables of the check."""
+    scout: bool = True
+    """Where no rule finds a check, ask a model once how the project is tested, and try what it proposes."""
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may."""
     at_once: Annotated[int, Meta(ge=1)] | None = None
@@ -182,7 +184,7 @@ OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptan
 """Parts of the rules that have their own section."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
-    "limits": tuple(name for name in Rules.__struct_fields__ if name not in (*OWN_SECTIONS, "accept_failing")),
+    "limits": tuple(name for name in Rules.__struct_fields__ if name not in (*OWN_SECTIONS, "accept_failing", "scout")),
     "budget": Limits.__struct_fields__,
     "stuck": StuckRules.__struct_fields__,
     "ladder": LadderRules.__struct_fields__,
@@ -330,7 +332,7 @@ def _convert(table: Table) -> Config:
         rules: dict[str, Any] = {name: getattr(loaded, name) for name in OWN_SECTIONS}
         if loaded.check.timeout is not None:
             rules["check_timeout"] = loaded.check.timeout
-        rules["accept_failing"] = loaded.check.accept_failing
+        rules |= {"accept_failing": loaded.check.accept_failing, "scout": loaded.check.scout}
         _refuse_outside(loaded.workspace)
         return replace(loaded, limits=replace(loaded.limits, **rules))
     except msgspec.ValidationError as error:

@@ -490,8 +490,14 @@ class Verifier(Protocol):
         """The last result of a task's check on its base, and when that was; None when none is kept."""
         ...
 
-    def prefer(self, command: str) -> None:
-        """Of the project's own candidates for a check, use this one: it was found to work at the base."""
+    async def try_check(self, run: Run, task: Task, command: str, progress: Callable[[str], None]) -> BaseChecked | str:
+        """What a proposed check reports at the task's base; or why it does not count: it runs no test, or passes on a
+        product that was broken on purpose."""
+        ...
+
+    def prefer(self, command: str, scouted: bool = False) -> None:
+        """Of the project's own candidates for a check, use this one: it was found to work at the base. `scouted`: it
+        is none of them, but a model proposed it."""
         ...
 
     def begin(self, run: Run, task: Task) -> None:

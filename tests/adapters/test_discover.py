@@ -341,6 +341,8 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"t/a.t": "", "lib/A.pm": "", "Makefile.PL": ""}, ["prove -lr t", "perl Makefile.PL && make test"]),
     ({"a.py": 'def f():\n    """\n    >>> f()\n    """\n'}, ["python3 -m doctest -v a.py"]),
     ({"tests/tests.py": UNITTEST_FILE, "a.py": ""}, ["python3 -m unittest tests/tests.py"]),
+    ({"a/tests.py": PYTEST_FILE, "a/__init__.py": ">>> 1"}, ["python3 -m pytest a/tests.py"]),
+    ({"test/testlex.py": UNITTEST_FILE}, ["python3 -m unittest discover -s test"]),
     ({"runtests.sh": "true"}, ["bash runtests.sh"]),
     ({"configure.ac": "", "Makefile.am": ""}, ["autoreconf -fi && ./configure && make check"]),
     ({"composer.json": "{}", "tests/ATest.php": ""}, ["vendor/bin/phpunit tests"]),

@@ -381,3 +381,47 @@ def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode
     )
     found, _ = look(library, Choices(sandbox=sandbox))
     assert (found.passed, found.failed) == (2, 0), found.said
+
+
+LANG = """\
+#!/bin/sh
+# Runs what no rule knows: cases of a language of its own.
+n=0
+for case in cases/*.qq; do sh engine/run.qx "$case" || { echo "failed $case"; exit 1; }; n=$((n + 1)); done
+echo "$n cases passed"
+"""
+
+
+def test_a_layout_that_no_rule_knows_is_scouted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    root = tmp_path / "p"
+    for name, text in {
+        "engine/run.qx": 'test "$(cat "$1")" = good\n',
+        "engine/other.qx": "true\n",
+        "cases/a.qq": "good\n",
+        "cases/b.qq": "good\n",
+        "exercise": LANG,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(root, "init", "-q")
+    proposed = call("propose_checks", commands=["echo 7 tests passed", "docker run tests", "sh exercise"])
+    outcome, journal = carry_out(root, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    (scouted,) = journal.of(e.CheckScouted)
+    assert scouted.refused["echo 7 tests passed"] == "it passes on a broken product, too"
+    assert scouted.refused["docker run tests"] == "it is not tried"
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == "sh exercise" and base.scouted and "bough.toml" in base.why
+    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == "sh exercise"
+
+
+def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    for name in ("a.qx", "b.qx", "c.qx"):
+        (tmp_path / name).write_text("x\n")
+    git(tmp_path, "init", "-q")
+    proposed = call("propose_checks", commands=["true", "qx --test"])
+    _, journal = carry_out(tmp_path, [proposed, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
+    (scouted,) = journal.of(e.CheckScouted)
+    assert scouted.refused == {"true": "no test was seen in its output", "qx --test": "the command `qx` is not found"}
+    assert journal.of(e.BaseChecked)[0].command == ""

@@ -229,7 +229,8 @@ class Session(Journal, frozen=True):
             step = replace(task.step, test_command=choices.check or task.step.test_command)
             accepts = choices.accept_failing or task.rules.accept_failing
             task = replace(task, step=step, rules=replace(task.rules, accept_failing=accepts))
-            ports.verifier.prefer(run.checked.command if run.checked else "")
+            if run.checked is not None:
+                ports.verifier.prefer(run.checked.command, run.checked.scouted)
             check = await ports.verifier.find(task)
             workspace = await ports.workspaces.open(name, f"{GOAL}@verify", task.tree, run.folder)
             try:

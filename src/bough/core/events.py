@@ -139,12 +139,26 @@ class BaseChecked(Event, frozen=True):
     """What it lacks to say anything. Then the run halts."""
     way_out: str = ""
     """What provides it."""
+    scouted: bool = False
+    """A model proposed the command: no file of the project says it."""
     aside: dict[str, str] = {}
     """Failing tests that cannot run here, and what each lacks: they neither count nor are repaired."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names: they are not in the checkout."""
     said: str = ""
     """The end of a failing check's output."""
+
+
+class CheckScouted(Event, frozen=True):
+    """No rule found a check that runs: a model was asked how the project is tested, and bough tried what it
+    proposed."""
+
+    commands: tuple[str, ...] = ()
+    refused: dict[str, str] = {}
+    """Those that do not count, and why."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    model: str = ""
 
 
 class ToolServersListed(Event, frozen=True):
@@ -951,6 +965,7 @@ AnyEvent = (
     | RunResumed
     | BaseStarted
     | BaseChecked
+    | CheckScouted
     | ToolServersListed
     | RunHalted
     | RunFinished

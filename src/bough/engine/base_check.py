@@ -15,6 +15,7 @@ from bough.core.errors import SetupFailed
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.engine.scout import find_check
 from bough.ports import Ports
 
 
@@ -25,7 +26,11 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
     if check is None:
-        yield [e.BaseChecked()]
+        told, found = e.CheckScouted(), None
+        if goal.requires_testing and run.rules.scout and not fresh:
+            told, found = await find_check(run, task, ports, partial(ports.progress, GOAL))
+        yield [told] if told.commands or told.refused else []
+        yield [e.BaseStarted(found.command, found.why, found.environment), found] if found else [e.BaseChecked()]
         return
     yield [e.BaseStarted(check.command, check.why, check.environment)]
     looking = asyncio.create_task(_run_base_check(ports, run, task, check, fresh))

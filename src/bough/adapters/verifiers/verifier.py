@@ -23,6 +23,7 @@ from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
+from bough.core.verdict.cases import count_told
 from bough.core.verdict.check_run import CRASHED, Baseline, MixedRun
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
@@ -105,8 +106,25 @@ class ProjectVerifier:
         told = self._environment.told(best, known, task.rules.accept_failing, task.step.instructions)
         return told, self._runner.baselines.find_time(task.base, best)
 
-    def prefer(self, command: str) -> None:
-        self._finder.preferred = command
+    def prefer(self, command: str, scouted: bool = False) -> None:
+        self._finder.preferred, self._finder.scouted = command, scouted
+
+    async def try_check(self, run: Run, task: Task, command: str, progress: Say) -> BaseChecked | str:
+        check = await self._finder.make_scouted(task, command)
+        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        if known.lacking:
+            return known.lacking
+        ran = await self._runner.once(run, task, check, task.base)
+        if not known.ran_tests and not count_told(ran.text):
+            return "no test was seen in its output"
+        broken = await self._finder.break_product(task.base)
+        on_broken = await self._runner.once(run, task, check, broken, progress)
+        now = on_broken.known()
+        if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
+            return "it passes on a broken product, too"
+        self.prefer(command, scouted=True)
+        told = self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
+        return replace(told, scouted=True)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)

@@ -98,6 +98,15 @@ KINDS = _list(
     ),
 )
 
+SCOUT = ToolSpec(
+    name="propose_checks",
+    description="Propose the commands that run this project's tests, the likeliest first.",
+    parameters=_object(
+        {"commands": _texts("One to three shell commands, run from the top of the project.")}, "commands"
+    ),
+    writes=False,
+)
+
 GATE = ToolSpec(
     name="estimate",
     description="List what the goal asks for, and say how big the work is.",

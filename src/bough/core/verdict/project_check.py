@@ -29,6 +29,7 @@ _MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manif
 """What makes a folder a project of its own."""
 MOST_PROJECTS = 12
 MOST_CANDIDATES = 8
+_SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
@@ -36,6 +37,11 @@ _TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|py\d*))?|specs?|veri
 """Names of targets and scripts that run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can be run as tests, in the order in which they are preferred."""
+
+
+def shows_runner(path: str) -> bool:
+    """Whether the text of a file decides which runner a project uses."""
+    return path.count("/") < 2 and re.fullmatch(_SHOWS, path) is not None
 
 
 def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:

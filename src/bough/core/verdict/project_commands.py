@@ -56,6 +56,14 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
                 yield Stated(line, path)
 
 
+def rank_told(path: str) -> int:
+    """How much a file says about how a project is tested, 1 the most; 0: nothing."""
+    if path.count("/") > 2:
+        return 0
+    kinds = (_CI, _TASK_FILES, r"(?:[^/]+/)?(?:[Mm]ake|[Rr]ake|[Bb]uild|[Tt]est)[^/]*", _GUIDES)
+    return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
+
+
 def is_guide(path: str) -> bool:
     return re.fullmatch(_GUIDES, path) is not None
 

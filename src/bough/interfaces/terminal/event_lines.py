@@ -186,6 +186,12 @@ def _tell_base_checked(event: e.BaseChecked, follow: _Follow) -> Told:
     return f"before the work: {describe_base(event)}", "red" if event.lacking else ""
 
 
+def _tell_check_scouted(event: e.CheckScouted, follow: _Follow) -> Told:
+    why = "; ".join(f"{command}: {why}" if command else why for command, why in event.refused.items())
+    left = f" (not used: {why})" if why else ""
+    return f"no check found: a model proposed {', '.join(event.commands) or 'none'}{left}", ""
+
+
 def describe_base(event: e.BaseChecked) -> str:
     """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
     ran, took = event.passed + event.failed, format_duration(event.seconds)
@@ -704,6 +710,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.RunResumed: _tell_run_resumed,
     e.BaseStarted: _tell_base_started,
     e.BaseChecked: _tell_base_checked,
+    e.CheckScouted: _tell_check_scouted,
     e.Judged: _tell_judged,
     e.RunHalted: _tell_run_halted,
     e.RunFinished: _tell_run_finished,

@@ -66,12 +66,13 @@ class C(Language):
     suffixes = ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "m", "mm")
     test_names = r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$"
     comment = "//"
-    runners = (CTest(), Meson(), Automake())
+    runners = (CTest(), Automake(), Meson())
     manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
     programs = frozenset({"ctest", "cmake", "meson", "ninja"})
     no_module = r"fatal error: ([\w+-]+(?:/[\w.+-]+)*)\.h(?:pp|xx)?: No such file"
     no_package = (
-        r"Could NOT find (\w+)|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
+        r"(?m)^(?!.*\btests?/)\S+\.(?:c|cc|cpp|cxx|h\w*):\d+:\d+: fatal error: (\S+\.h\w*): No such file"
+        r"|Could NOT find (\w+)|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
 

@@ -186,7 +186,8 @@ class GoLanguage(Language):
     frames = r"/usr/local/go/src"
     no_package = (
         r"(?:no required module provides package|missing go\.sum entry for module providing package"
-        r"|cannot find module providing package) (\S+?)[;:]?\s"
+        r"|cannot find module providing package) (\S+?)[;:]?\s|(go\.mod)(?= file not found)"
+        r"|does not contain (main module)|cannot find (main module)"
     )
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"

@@ -152,6 +152,9 @@ class Pytest(Runner):
         if tests or (sign and doctests):
             why = sign or f"there are Python tests ({tests[0]})"
             yield ProjectCommand(f"{find_interpreter(look)} -m pytest", why)
+        for path in (path for path in look.near if not tests and re.fullmatch(r"(?:\w+/)?tests?\.py", path)):
+            if re.search(r"^(?:async )?def test", look.text(path), re.MULTILINE):
+                yield ProjectCommand(f"{find_interpreter(look)} -m pytest {quote(path)}", f"there is a {path}")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"

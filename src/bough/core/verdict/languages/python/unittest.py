@@ -123,6 +123,10 @@ class Unittest(Runner):
         command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
         if command:
             yield ProjectCommand(command, "the tests use unittest, and nothing names pytest")
+        others = [path for path in look.near if not tests and re.fullmatch(r"(?:\w+/)?test(?!s?\.py)\w+\.py", path)]
+        for folder in dict.fromkeys(parent_folder(path) for path in others if "TestCase" in look.text(path)):
+            inside = f" -s {quote(folder)}" if folder else ""
+            yield ProjectCommand(f"{find_interpreter(look)} -m unittest discover{inside}", f"there is a {others[0]}")
         scripts = [path for path in look.near if re.fullmatch(r"(?:\w+/)?(?:(?:run_?)?(?:all_?)?tests?)\.py", path)]
         for path in scripts:
             text = look.text(path)
