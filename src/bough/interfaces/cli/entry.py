@@ -27,6 +27,7 @@ GROUPS = {
         "run": "Work on a goal in a private workspace.",
         "plan": "Plan a goal without running it.",
         "workflow": "Check, list and show written plans.",
+        "backlog": "Work through a list of goals and find proven branches in the morning.",
     },
     "Watch": {
         "runs": "List the runs of this project.",
