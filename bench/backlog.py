@@ -48,7 +48,6 @@ GOALS = 40
 PAIRS = 2
 DELAY = 0.3
 PACKAGE = "itsdangerous==2.2.0"
-LINE = 'want_bytes = "x"'
 
 
 def prepare(folder: Path) -> Path:
@@ -93,8 +92,7 @@ def write_goals(project: Path) -> None:
     """36 that have nothing to do with each other, and two pairs that cannot both be."""
     lines = []
     for number in range(GOALS - 2 * PAIRS):
-        test = f"from itsdangerous.extra_{number} import value; assert value() == {number}"
-        check = f'python -m pytest -q tests && python -c "{test}"'
+        check = f"python -m pytest -q tests && grep -q 'return {number}$' src/itsdangerous/extra_{number}.py"
         lines.append({"goal": f"Add a module extra_{number} whose value() is {number}. [{number}:new]", "check": check})
     for number in range(PAIRS):
         name = ("COLOUR", "SHAPE")[number]

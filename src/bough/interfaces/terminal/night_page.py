@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from bough.core.budget.ledger import Spend
 from bough.core.textual.cleaning import clean_markdown, escape_text
 from bough.interfaces.terminal.formatting import (
     count_cells,
@@ -57,16 +58,22 @@ def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> 
 def describe_night(night: NightPage) -> str:
     if not night.started_at:
         return f"The backlog {night.name} has not been worked on yet: start it with `bough backlog run`."
-    when = f"from {format_moment(night.started_at)}"
-    end = f" to {format_moment(night.ended_at)}: {night.why}" if night.ended_at else ", not over"
-    return f"The night of the backlog {night.name}, {when}{end}"
+    begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
+    if not night.ended_at:
+        return f"The night{named} that began {begun} is not over"
+    return f"The night{named} from {begun} to {format_moment(night.ended_at)}: {night.why}"
 
 
 def describe_totals(night: NightPage) -> str:
     counts = [f"{len(goals)} {heading.lower()}" for heading, goals in night.groups]
     seconds = sum(goal.seconds for goal in night.goals)
-    spent = f"{format_cost(night.spend)}, {format_count(night.spend.tokens)} tokens, {format_duration(seconds)} of work"
+    cost = "" if _is_unpriced(night.spend) else f"{format_cost(night.spend)}, "
+    spent = f"{cost}{format_count(night.spend.tokens)} tokens, {format_duration(seconds)} of work"
     return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {spent}."
+
+
+def _is_unpriced(spend: Spend) -> bool:
+    return bool(spend.unpriced and not spend.cost)
 
 
 def describe_goal(goal: GoalLine) -> str:
@@ -84,7 +91,9 @@ def describe_goal(goal: GoalLine) -> str:
     if goal.question:
         parts.append(f"asks: {goal.question}")
     if goal.seconds:
-        parts.append(f"{format_cost(goal.spend)}, {format_duration(goal.seconds)}")
+        tokens = f"{format_count(goal.spend.tokens)} tokens"
+        cost = tokens if _is_unpriced(goal.spend) else format_cost(goal.spend)
+        parts.append(f"{cost}, {format_duration(goal.seconds)}")
     return one_line(" · ".join(part for part in parts if part))
 
 
@@ -97,10 +106,18 @@ def describe_details(goal: GoalLine) -> Iterator[str]:
             yield f"conflicts with {other} in {', '.join(files)}"
     if goal.kind == "waiting":
         yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
-    if goal.tried:
-        yield f"tried: {goal.tried}"
+    for heading, lines in _read_report(goal.tried):
+        if heading in ("What was tried", "What was learned"):
+            yield f"{heading.lower()}: {'; '.join(lines)}"
     if goal.kind in ("given_up", "not_proven") and goal.run:
         yield f"see: bough report {goal.run}, bough diff {goal.run}"
+
+
+def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The sections of a run's report, each with its points."""
+    for section in text.split("\n## ")[1:]:
+        heading, *lines = section.splitlines()
+        yield heading.strip(), [line.removeprefix("- ").strip() for line in lines if line.strip()]
 
 
 def render_markdown(night: NightPage) -> str:
