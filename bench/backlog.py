@@ -93,31 +93,31 @@ def write_goals(project: Path) -> None:
     lines = []
     for number in range(GOALS - 2 * PAIRS):
         check = f"python -m pytest -q tests && grep -q 'return {number}$' src/itsdangerous/extra_{number}.py"
-        lines.append({"goal": f"Add a module extra_{number} whose value() is {number}. [{number}:new]", "check": check})
+        lines.append({"goal": f"Add a module extra_{number} whose value() is {number}.", "check": check})
     for number in range(PAIRS):
         name = ("COLOUR", "SHAPE")[number]
         for side in ("left", "right"):
             check = f"python -m pytest -q tests && grep -q '{name} = \"{side}\"' src/itsdangerous/mode.py"
-            lines.append({"goal": f"Make {name} in src/itsdangerous/mode.py {side}. [{name}:{side}]", "check": check})
+            lines.append({"goal": f"Make {name} in src/itsdangerous/mode.py {side}.", "check": check})
     bough(project, "backlog", "add", "--file", "-", feed="\n".join(json.dumps(line) for line in lines))
 
 
 def answer(request: Document) -> Document:
     """Does the goal in one command, then says so."""
     time.sleep(DELAY)
-    found = re.search(r"\[(\w+):(\w+)\]", json.dumps(request["messages"]))
+    found = re.search(r"module extra_(\d+) whose|Make (\w+) in \S+ (left|right)", json.dumps(request["messages"]))
     if found is None or not request.get("tools"):
         return {"role": "assistant", "content": "{}"}
     if any(message["role"] == "tool" for message in request["messages"]):
         return calling("done", summary="It is done.")
-    what, side = found.groups()
-    if side == "new":
-        module = f"src/itsdangerous/extra_{what}.py"
-        test = f"tests/test_extra_{what}.py"
-        body = f"from itsdangerous.extra_{what} import value\\n\\n\\n"
-        body += f"def test_value_{what}():\\n    assert value() == {what}\\n"
+    number, what, side = found.groups()
+    if number:
+        module = f"src/itsdangerous/extra_{number}.py"
+        test = f"tests/test_extra_{number}.py"
+        body = f"from itsdangerous.extra_{number} import value\\n\\n\\n"
+        body += f"def test_value_{number}():\\n    assert value() == {number}\\n"
         return calling(
-            "bash", command=f"printf 'def value():\\n    return {what}\\n' > {module}; printf '{body}' > {test}"
+            "bash", command=f"printf 'def value():\\n    return {number}\\n' > {module}; printf '{body}' > {test}"
         )
     return calling("bash", command=f"sed -i 's/^{what} = .*/{what} = \"{side}\"/' src/itsdangerous/mode.py")
 
@@ -156,7 +156,11 @@ def start(project: Path, url: str, jobs: int) -> subprocess.Popen[bytes]:
 
 
 def steady(project: Path, url: str, jobs: int) -> None:
-    start(project, url, jobs).wait()
+    night = start(project, url, jobs)
+    try:
+        night.wait()
+    finally:
+        night.kill()
 
 
 def kill_again_and_again(project: Path, url: str, args: argparse.Namespace) -> bool:
