@@ -36,7 +36,7 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
     @property
     def title(self) -> str:
-        return self.goal.strip().splitlines()[0].strip().lstrip("# ")
+        return next(iter(self.goal.strip().splitlines()), "").strip().lstrip("# ")
 
     def step(self, name: str) -> Step:
         """It as a step, to compare the files that it changes with those of others."""
