@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
+from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import BoughError
 from bough.core.planning.plan import Plan, Step, build_goal_step
 
 if TYPE_CHECKING:
     from bough.app import RunObserver
     from bough.app.night import NightObserver
-    from bough.core.backlog.entry import GoalEntry
     from bough.core.events import Record
     from bough.ports import Model
     from bough.views.night import NightPage
@@ -210,7 +210,6 @@ async def add_goals(*goals: str | GoalEntry, dir: Path | str = ".", backlog: str
     priority and limits of its own."""
     from bough.app import backlog as lists
     from bough.app import open_session
-    from bough.core.backlog.entry import GoalEntry
 
     entries = [("", goal if isinstance(goal, GoalEntry) else GoalEntry(goal)) for goal in goals]
     with _errors_in_python():

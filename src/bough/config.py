@@ -135,6 +135,8 @@ class BacklogSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """Whether proven branches are pushed and get a draft pull request, by your own `gh`."""
     max_disk: Annotated[float, Meta(gt=0)] | None = None
     """Gigabytes that bough may keep for the project; beyond that nothing begins."""
+    lessons: bool = False
+    """Whether runs are told what earlier ones proved about the repository."""
 
 
 class BuilderSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

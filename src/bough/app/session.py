@@ -42,6 +42,7 @@ from bough.app.follow_up import load_followed
 from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
 from bough.app.known_endpoints import require_known_endpoint
+from bough.app.lessons import learn_from, tell_lessons
 from bough.app.outside_agents import Outside, list_outside_agents
 from bough.app.run_messages import answer_once, find_person, load_waiting
 from bough.app.settings_consent import Ask, Tell, make_consent
@@ -200,7 +201,7 @@ class Session(Journal, frozen=True):
                 settings=dict(self.theirs),
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else at.origin if at else "",
-                inherited=earlier.inherited if earlier else Inherited(),
+                inherited=await self._find_known(plan.goal, earlier.inherited if earlier else Inherited(), choices),
                 protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
                 listed=at.listed if at else "",
             )
@@ -208,7 +209,7 @@ class Session(Journal, frozen=True):
             if at is not None and not await start(at.name):
                 raise ClaimHeld(f"Another run is called {at.name}.", "")
             name = at.name if at is not None else await self._start_under_free_name(start)
-        return await self.outcome(name)
+        return await self._conclude(name, choices)
 
     async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
         """Run the goal's check on the files as they are. No run starts, and no model is called."""
@@ -337,7 +338,20 @@ class Session(Journal, frozen=True):
                 by=find_person(),
             )
             await run_loop.resume_run(name, again, ports)
+        return await self._conclude(name, choices)
+
+    async def _find_known(self, goal: Step, inherited: Inherited, choices: Choices) -> Inherited:
+        """What a run knows when it begins."""
+        return await tell_lessons(self, goal, inherited) if self._keeps_lessons(choices) else inherited
+
+    async def _conclude(self, name: str, choices: Choices) -> Outcome:
+        """How a run ended; what it proved is kept, where the person wants that."""
+        if self._keeps_lessons(choices):
+            await learn_from(self, name)
         return await self.outcome(name)
+
+    def _keeps_lessons(self, choices: Choices) -> bool:
+        return self.config.backlog.lessons if choices.lessons is None else choices.lessons
 
     async def _make_room(self, name: str) -> None:
         """A command of the run may have filled the disk: remove its checkouts and temporary files. Nothing is lost:

@@ -25,6 +25,7 @@ from bough.core.backlog.entry import GoalEntry, GoalReport
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import NewerRun
 from bough.core.ladder.escalation import Decision, Means, Trouble
+from bough.core.lessons import ProvenLesson
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call, Spoken, Stop, Usage
 from bough.core.planning.plan import Join, Plan, Role, Step, Tier
@@ -1038,6 +1039,20 @@ class NightEnded(Event, frozen=True):
     why: str
 
 
+class LessonKept(Event, frozen=True):
+    """A finished run has proved something about the repository."""
+
+    lesson: ProvenLesson
+
+
+class LessonRetired(Event, frozen=True):
+    """A verdict contradicts it, or a person has forgotten it."""
+
+    number: int
+    why: str
+    by: str = ""
+
+
 AnyEvent = (
     RunStarted
     | GoalListed
@@ -1050,6 +1065,8 @@ AnyEvent = (
     | NightJoining
     | NightJoined
     | NightEnded
+    | LessonKept
+    | LessonRetired
     | WorkTaken
     | Disputed
     | ChangesAsked

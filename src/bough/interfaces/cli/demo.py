@@ -79,10 +79,11 @@ async def _show_night(demo: Demo, folder: Path | None, as_json: bool) -> int:
     from bough.interfaces.cli.backlog_run import watch_night
     from bough.interfaces.terminal.night_page import print_page
     from bough.interfaces.terminal.output import make_output
+    from bough.trust.files import Place
 
     project, recording = unpack(demo, folder)
     click.echo(f"The model is a recording; everything else is real, in {project}.", err=as_json)
-    entries = read_list((project / LIST).read_text("utf-8"), LIST)
+    entries = read_list(Place(project, LIST).text(), LIST)
     model = RecordedNight(recording, {name: entry.goal for name, entry in entries})
     choices = Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
     plan = NightPlan("backlog", demo.jobs, together="night", ask=False)

@@ -61,6 +61,7 @@ GROUPS = {
         "trust": "Show what this repository's settings ask for, and allow it or not.",
         "config": "Show which settings are in force, and where they come from.",
         "completion": "Print shell completion for bash, zsh or fish.",
+        "lessons": "Show what runs proved about this repository.",
         "optimise": "Learn better planning prompts from the runs of this project.",
     },
     "Connect": {

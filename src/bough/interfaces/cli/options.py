@@ -236,6 +236,11 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
             default=None,
             help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
         ),
+        click.option(
+            "--lessons/--no-lessons",
+            default=None,
+            help="Tell runs what earlier ones proved, and keep what they prove (default: no): see `bough lessons`.",
+        ),
         _record_option(),
         json_option("One event per line, as it happens."),
     )
