@@ -6,8 +6,9 @@
     python bench/backlog.py kills --folder F --minutes 5   stop after so long; the same line continues
 
 The library is itsdangerous as its authors ship it, with its own tests; only the model is scripted, at the wire, and
-takes DELAY seconds to answer. Of the goals, 36 add a module, two pairs change the same line in different ways, and each
-has a check that fails before and passes after. Printed are the numbers, one a line, and at the end whether all hold:
+takes DELAY seconds to answer. Of the goals, 36 change a module each and add a test, two pairs change the same line in
+different ways; the check is the one that bough finds, and an examiner's probe proves each. Printed are the numbers, one
+a line, and at the end whether all hold:
 
 - *decided*: goals with exactly one final report, and with exactly one run that ever started;
 - *spent*: what the list says a goal cost against what its run's events add up to;
@@ -45,7 +46,8 @@ from bough.core import events as e
 from bough.core.backlog.decide import DECIDED
 
 GOALS = 40
-PAIRS = 2
+MODES = ("COLOUR", "SHAPE")
+PAIRS = len(MODES)
 DELAY = 0.3
 PACKAGE = "itsdangerous==2.2.0"
 
@@ -72,7 +74,10 @@ def prepare(folder: Path) -> Path:
     with tarfile.open(next(folder.glob("itsdangerous-*.tar.gz"))) as archive:
         archive.extractall(folder, filter="data")
     next(path for path in folder.glob("itsdangerous-*") if path.is_dir()).rename(project)
-    (project / "src/itsdangerous/mode.py").write_text('COLOUR = "none"\nSHAPE = "none"\n')
+    # Apart: two changes of neighbouring lines would be one conflict.
+    (project / "src/itsdangerous/mode.py").write_text('COLOUR = "none"\n\n\n\n\n\n\nSHAPE = "none"\n')
+    for number in range(GOALS):
+        (project / f"src/itsdangerous/extra_{number}.py").write_text("def value():\n    return None\n")
     (project / ".gitignore").write_text(".venv/\n__pycache__/\n.pytest_cache/\n*.egg-info/\n.tox/\n")
     subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=project, check=True)
     install = [".venv/bin/python", "-m", "pip", "install", "-q", "pytest", "freezegun", "-e", "."]
@@ -88,37 +93,36 @@ def prepare(folder: Path) -> Path:
     return project
 
 
-def write_goals(project: Path) -> None:
-    """36 that have nothing to do with each other, and two pairs that cannot both be."""
-    lines = []
-    for number in range(GOALS - 2 * PAIRS):
-        check = f"python -m pytest -q tests && grep -q 'return {number}$' src/itsdangerous/extra_{number}.py"
-        lines.append({"goal": f"Add a module extra_{number} whose value() is {number}.", "check": check})
-    for number in range(PAIRS):
-        name = ("COLOUR", "SHAPE")[number]
-        for side in ("left", "right"):
-            check = f"python -m pytest -q tests && grep -q '{name} = \"{side}\"' src/itsdangerous/mode.py"
-            lines.append({"goal": f"Make {name} in src/itsdangerous/mode.py {side}.", "check": check})
-    bough(project, "backlog", "add", "--file", "-", feed="\n".join(json.dumps(line) for line in lines))
+def write_goals(project: Path, count: int) -> None:
+    """Most have nothing to do with each other, and two pairs cannot both be."""
+    lines = [
+        f"Make value() in src/itsdangerous/extra_{number}.py return {number}." for number in range(count - 2 * PAIRS)
+    ]
+    lines += [f"Make {name} in src/itsdangerous/mode.py {side}." for name in MODES for side in ("left", "right")]
+    bough(project, "backlog", "add", "--file", "-", feed="\n".join(map(json.dumps, lines)))
 
 
 def answer(request: Document) -> Document:
-    """Does the goal in one command, then says so."""
+    """Does the goal in one command, then says so; as an examiner, asks whether it is done."""
     time.sleep(DELAY)
-    found = re.search(r"module extra_(\d+) whose|Make (\w+) in \S+ (left|right)", json.dumps(request["messages"]))
-    if found is None or not request.get("tools"):
+    found = re.search(r"extra_(\d+)\.py return|Make (\w+) in \S+ (left|right)", json.dumps(request["messages"]))
+    tools = {tool["function"]["name"] for tool in request.get("tools") or ()}
+    if found is None or not tools:
         return {"role": "assistant", "content": "{}"}
+    number, what, side = found.groups()
+    module, name, want = (f"extra_{number}", "value", number) if number else ("mode", what, repr(side))
+    asks = f"from itsdangerous.{module} import {name}\n\n\ndef test_{module}_{name}_is_as_asked():\n"
+    asks += f"    assert {name}{'()' if number else ''} == {want}\n"
+    if "probe" in tools:
+        said = f"value() in src/itsdangerous/{module}.py return {number}"
+        quote = said if number else f"Make {what} in src/itsdangerous/mode.py {side}"
+        return calling("probe", probes=[{"text": asks, "says": "It is as asked.", "quote": quote, "requirement": 1}])
     if any(message["role"] == "tool" for message in request["messages"]):
         return calling("done", summary="It is done.")
-    number, what, side = found.groups()
     if number:
-        module = f"src/itsdangerous/extra_{number}.py"
-        test = f"tests/test_extra_{number}.py"
-        body = f"from itsdangerous.extra_{number} import value\\n\\n\\n"
-        body += f"def test_value_{number}():\\n    assert value() == {number}\\n"
-        return calling(
-            "bash", command=f"printf 'def value():\\n    return {number}\\n' > {module}; printf '{body}' > {test}"
-        )
+        test = asks.replace("\n", "\\n")
+        write = f"printf 'def value():\\n    return {number}\\n' > src/itsdangerous/{module}.py"
+        return calling("bash", command=f"{write}; printf '{test}' > tests/test_{module}.py")
     return calling("bash", command=f"sed -i 's/^{what} = .*/{what} = \"{side}\"/' src/itsdangerous/mode.py")
 
 
@@ -278,6 +282,7 @@ def main() -> None:
     parser.add_argument("what", choices=("steady", "kills"))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--goals", type=int, default=GOALS)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--apart", type=float, default=8.0, help="seconds between two kills, at most")
     parser.add_argument("--processes", type=int, default=1)
@@ -288,7 +293,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     project = prepare(folder)
     if not json.loads(bough(project, "backlog", "list", "--json")):
-        write_goals(project)
+        write_goals(project, args.goals)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with Wire(answer) as wire:
         if args.what == "steady":

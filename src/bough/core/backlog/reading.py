@@ -35,7 +35,7 @@ def read_list(text: str, file: str) -> list[Named]:
     kind = file.rpartition(".")[2].lower()
     if kind == "toml":
         found = _read_toml(text, file)
-    elif kind in ("json", "jsonl", "ndjson") or (kind not in ("md", "markdown") and text.lstrip()[:1] in ("{", "[")):
+    elif kind in ("json", "jsonl", "ndjson") or (kind not in ("md", "markdown") and text.lstrip()[:1] in '{["'):
         found = _read_json(text, file)
     else:
         found = list(_read_stories(text, file)) or list(_read_checklist(text, file))
