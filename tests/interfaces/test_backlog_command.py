@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import time
 from pathlib import Path
@@ -18,7 +19,9 @@ from bough.core import events as e
 from bough.core.messages import Answer, Call
 from bough.interfaces.cli.backlog_run import parse_until
 from tests.harness import git, make_project
-from tests.interfaces.shell import Said, bough, here, live, until
+from tests.interfaces import shell
+from tests.interfaces.shell import Said, bough, ended, environment, here, live, until
+from tests.postgres import new_schema
 from tests.wire import WireModel
 
 LIST = """\
@@ -147,6 +150,35 @@ def test_a_night_that_is_killed_goes_on_and_decides_every_goal_once(
     page = bough(project, "backlog", "report", "--md", "night.md", "--html", "night.html")
     assert page.status == 0 and "## Done and proven" in (project / "night.md").read_text()
     assert "<script" not in (project / "night.html").read_text()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["sqlite", "postgresql"])
+def test_two_processes_share_a_list_and_take_no_goal_twice(
+    project: Path, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    if shared:
+        monkeypatch.setenv("BOUGH_STORE", new_schema())
+    store = {"BOUGH_STORE": os.environ["BOUGH_STORE"]} if shared else {}
+    monkeypatch.setattr(shell, "environment", lambda **more: environment(**{**more, **store, "OPENAI_API_KEY": "k"}))
+    lines = [{"goal": f"Write word{n} into", "name": f"g{n}", "check": f"grep -q word{n} calc.py"} for n in range(4)]
+    feed = "\n".join(map(json.dumps, lines))
+    assert bough(project, "backlog", "add", "--file", "-", stdin=feed).status == 0
+    with WireModel(answer) as wire:
+        options = ("--model", "openai:m", "--base-url", wire.base_url, "--protocol", "tools", "--jobs", "1")
+        with live(project, "backlog", "run", *options) as one, live(project, "backlog", "run", *options) as other:
+            first, second = ended(one), ended(other)
+    assert (first.status, second.status) == (0, 0), (first, second)
+
+    async def look() -> None:
+        async with open_journal(project) as journal:
+            backlog = await load_backlog(journal)
+            records = await journal.store.read(backlog.stream)
+            taken = [record.event for record in records if isinstance(record.event, e.GoalTaken)]
+            assert len(taken) == 4 and len({event.worker for event in taken}) == 2, "both worked, none twice"
+            settled = [record.task for record in records if isinstance(record.event, e.GoalSettled)]
+            assert sorted(settled) == ["g0", "g1", "g2", "g3"]
+
+    asyncio.run(look())
 
 
 def test_the_clock_is_read_as_the_next_such_moment() -> None:
