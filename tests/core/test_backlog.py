@@ -205,9 +205,10 @@ def test_goals_that_change_the_same_file_are_kept_apart_while_there_is_a_choice(
 def test_a_second_start_joins_the_night() -> None:
     story = Story("a")
     story.begin(cost=1.0)
-    story.begin(cost=2.0)
+    story.add(CONTROL, e.NightStarted("other", "other", 2.0))
     night = story.backlog.open_night
-    assert night is not None and night.number == 1 and night.started.cost == 1.0
+    assert night is not None and night.number == 1 and night.started.base == "base"
+    assert night.started.cost == 2.0, "the person's last word counts"
 
 
 def test_needs_that_are_unknown_or_go_round_in_a_circle_are_refused() -> None:

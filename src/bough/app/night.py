@@ -19,6 +19,7 @@ from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
 from bough.app.backlog import LEASE, is_of, load_backlog, look_at_runs, make_listing
 from bough.app.choices import Choices, RunObserver
+from bough.app.night_branch import TOGETHER, NightBranch
 from bough.app.run_messages import find_person
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
@@ -26,16 +27,13 @@ from bough.core.backlog.decide import CallOff, End, Here, Move, Take, Wait, deci
 from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import Backlog, BacklogItem, Night, evolve_backlog
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError, VersionConflict, WorkspaceError
-from bough.core.ids import CONTROL, GOAL
+from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
-from bough.core.planning.plan import Plan, Step, build_goal_step
+from bough.core.planning.plan import build_goal_step
 from bough.core.tree.file_overlap import Touched, list_touched_files
-from bough.core.tree.task_state import State
 from bough.ports import Claim, Stop
 from bough.views.run_view import Outcome
 
-TOGETHER = "@together"
-"""Whoever holds this brings the night's branches together."""
 OFTEN = 1.0
 """Seconds between two looks at the list, however much is written to the journal."""
 
@@ -133,9 +131,12 @@ class NightWorker:
 
     async def begin(self) -> None:
         """Start a night, or join the one that another process is working on or was killed in."""
-        if self.backlog.open_night is not None:
+        session, plan, night = self.session, self.plan, self.backlog.open_night
+        if night is not None:
+            chosen = plan.cost or night.started.cost, plan.together or night.started.together
+            if chosen != (night.started.cost, night.started.together):
+                await self._post(replace(night.started, cost=chosen[0], together=chosen[1], by=find_person()))
             return
-        session, plan = self.session, self.plan
         commit = await asyncio.to_thread(deliver.find_commit, session.root, "HEAD")
         base = await session.workspaces.take()
         await self._post(e.NightStarted(base, commit, plan.cost, plan.together, find_person()))
@@ -270,27 +271,23 @@ class NightWorker:
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
         """The run that works on it: the one that began, unless that is finished or the goal is another one now."""
         session, before = self.session, 0.0
-        run = await session.run(item.run) if item.run else Run("")
+        name = item.run if item.run == slug(item.run) else ""  # A journal is no reason to leave the workspaces' folder.
+        run = await session.run(name) if name else Run("")
         again = is_of(run, make_listing(self.backlog, item.name)) and not _is_outdated(run, item)
-        if again or (item.running and not run.version):
+        if again or (name and item.running and not run.version):
             spent = (await session.view(item.run)).spend.cost if run.version else 0.0
             # What it has cost this night counts for the night, whatever happened in between.
             tonight = item.night == night.number and item.taken is not None
             before = item.taken.before if tonight and item.taken is not None else spent
             reserved = cost + spent - before if cost is not None else None
-            return e.GoalTaken(
-                item.run,
-                item.taken.base if item.taken is not None else night.started.base,
-                item.taken.origin if item.taken is not None else "",
-                reserved,
-                before,
-                worker_id(),
-            )
+            known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
+            return replace(known, cost=reserved, before=before, worker=worker_id())
         base = night.started.base
         for need in item.entry.needs:
             base = await self._add_work(base, need)
         origin = night.started.base if base != night.started.base else ""
-        return e.GoalTaken(await session.find_free_name(), base, origin, cost, before, worker_id())
+        name = await session.find_free_name()
+        return e.GoalTaken(name, base, origin, cost, before, night.started.commit, worker_id())
 
     async def _add_work(self, tree: str, need: str) -> str:
         """The tree with the work of a goal that is needed. Empty: they conflict."""
@@ -358,7 +355,7 @@ class NightWorker:
 
     async def _report(self, item: BacklogItem, outcome: Outcome) -> GoalReport:
         """What came of a run, with a branch for what is proven."""
-        session, night = self.session, self.backlog.night
+        session, commit_before = self.session, item.taken.commit if item.taken is not None else ""
         report = GoalReport(outcome.status, outcome.summary, outcome.spend, outcome.until)
         if not await session.store.read(outcome.run, GOAL, kinds=("TaskCreated",)):
             return report
@@ -375,14 +372,13 @@ class NightWorker:
             return report
         if outcome.completed:
             report = replace(report, conflicts=await self._find_conflicts(item, task.base, task.tree, files))
-        assert night is not None
-        if not night.started.commit:
+        if not commit_before:
             return report
         branch = f"bough/{outcome.run}"
         try:
             commit = await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}")
             # A process that was killed may have made it.
-            commit = commit or await session.branch(outcome.run, branch, at=night.started.commit)
+            commit = commit or await session.branch(outcome.run, branch, at=commit_before)
             report = replace(report, branch=branch, commit=commit)
             if self.plan.deliver is not None:
                 report = replace(report, address=await self.plan.deliver(session, outcome.run, branch))
@@ -426,70 +422,11 @@ class NightWorker:
         if night.started.together and not self.watch.stop.requested and night.joined is None:
             with suppress(ClaimHeld):  # Another process does.
                 async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
-                    await self._join(night)
+                    work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
+                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded))
         if not self.watch.stop.requested:
             await self._post(e.NightEnded(why))
         return self.backlog
-
-    async def _join(self, night: Night) -> None:
-        """The finished branches as steps of one run: each is merged onto the others and proven there, by the whole
-        check and by the tests and probes that carried the goals before it."""
-        session = self.session
-        done = [
-            item
-            for item in self.backlog.items.values()
-            if item.night == night.number and item.report is not None and item.report.status == "completed"
-        ]
-        done = [item for item in done if item.report is not None and item.report.files]
-        if not done:
-            await self._post(e.NightJoined(why="no goal is done and proven"))
-            return
-        name = night.together or await session.find_free_name()
-        if not night.together:
-            await self._post(e.NightJoining(name))
-        listing = make_listing(self.backlog, TOGETHER)
-        choices = replace(self.choices, jobs=self.plan.jobs, cost=None, continues="")
-        watch = RunObserver(self.watch.stop, recorded=self.watch.recorded)
-        try:
-            if is_of(await session.run(name), listing):
-                outcome = await session.resume(name, choices, watch)
-            else:
-                rules = choices.rules(session.config.limits)
-                proof = replace(rules.acceptance, proof="check", examine="never")  # Each goal was proven by itself.
-                point = StartingPoint(name, night.started.base, listed=listing, rules=replace(rules, acceptance=proof))
-                steps = tuple([await self._make_step(item) for item in done])
-                goal = Step(
-                    GOAL, f"The work of {len(done)} goals, together.", steps=steps, parallel=True, join="settled"
-                )
-                outcome = await session.start(Plan(goal), choices, watch, point)
-            await self._post(await self._describe_joined(night, outcome))
-        except (BoughError, OSError) as error:
-            if self.watch.stop.requested:
-                raise
-            await self._post(e.NightJoined(why=str(error)))
-
-    async def _make_step(self, item: BacklogItem) -> Step:
-        verdict = (await self.session.task(item.run)).acceptance.verdict
-        command = verdict.command if verdict is not None else ""
-        return Step(
-            item.name, item.entry.goal, item.entry.title[:200], test_command=command or None, work=item.run,
-            requires_testing=bool(command),
-        )  # fmt: skip
-
-    async def _describe_joined(self, night: Night, outcome: Outcome) -> e.NightJoined:
-        ends = (await self.session.task(outcome.run)).children.settled
-        landed = tuple(name for name, end in ends.items() if end.state is State.COMPLETED)
-        left_out = {name: end.why for name, end in ends.items() if end.state is not State.COMPLETED}
-        if not outcome.completed or not landed:
-            return e.NightJoined(landed=landed, left_out=left_out, why=outcome.summary or "nothing could be merged")
-        branch = night.started.together
-        try:
-            commit = await asyncio.to_thread(deliver.find_commit, self.session.root, f"refs/heads/{branch}")
-            at = night.started.commit or "HEAD"
-            commit = commit or await self.session.branch(outcome.run, branch, steps=True, at=at)
-        except BoughError as error:
-            return e.NightJoined(landed=landed, left_out=left_out, why=str(error))
-        return e.NightJoined(branch, commit, landed, left_out)
 
 
 def _is_outdated(run: Run, item: BacklogItem) -> bool:

@@ -994,6 +994,8 @@ class GoalTaken(Event, frozen=True):
     """Dollars reserved for it this night."""
     before: float = 0.0
     """Dollars that its run had cost before this night."""
+    commit: str = ""
+    """The commit that its branch is made on."""
     worker: str = ""
 
 

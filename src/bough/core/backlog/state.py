@@ -114,7 +114,7 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
         case e.GoalMoved(item, before):
             backlog = replace(backlog, items=_move(backlog.items, item, before))
         case e.GoalTaken() as taken:
-            night = backlog.night.number if backlog.night is not None else 0
+            number = backlog.night.number if backlog.night is not None else 0
             backlog = _change(
                 backlog,
                 record.task,
@@ -123,7 +123,7 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
                 taken_at=record.at,
                 report=None,
                 edited=False,
-                night=night,
+                night=number,
             )
         case e.GoalSettled(report):
             backlog = _change(backlog, record.task, report=report, settled_at=record.at)
@@ -131,6 +131,11 @@ def evolve_backlog(backlog: Backlog, record: e.Record) -> Backlog:
         case e.NightStarted() as started if backlog.open_night is None:
             number = backlog.night.number + 1 if backlog.night is not None else 1
             backlog = replace(backlog, night=Night(number, started, record.at), gone=0)
+        case e.NightStarted() as again if (night := backlog.open_night) is not None:
+            # Whoever joins uses the same files; what a person says about budget and branch then, counts from now on.
+            cost = again.cost if again.cost is not None else night.started.cost
+            started = replace(night.started, cost=cost, together=again.together or night.started.together)
+            backlog = replace(backlog, night=replace(night, started=started))
         case e.NightJoining(run) if backlog.night is not None:
             backlog = replace(backlog, night=replace(backlog.night, together=run))
         case e.NightJoined() as joined if backlog.night is not None:
