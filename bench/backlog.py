@@ -3,6 +3,7 @@
     python bench/backlog.py steady                       one night without kills: idle share, overhead, the night branch
     python bench/backlog.py kills --kills 50             `kill -9` at random moments, then the same command again
     python bench/backlog.py kills --processes 3          three processes share the list; each is killed
+    python bench/backlog.py kills --small                a project whose check takes no time: the kills hit bough itself
     python bench/backlog.py kills --folder F --minutes 5   stop after so long; the same line continues
 
 The library is itsdangerous as its authors ship it, with its own tests; only the model is scripted, at the wire, and
@@ -49,7 +50,36 @@ GOALS = 40
 MODES = ("COLOUR", "SHAPE")
 PAIRS = len(MODES)
 DELAY = 0.3
+SMALL = "--small" in sys.argv
 PACKAGE = "itsdangerous==2.2.0"
+
+
+def prepare_small(folder: Path) -> Path:
+    """The same goals where a check takes no time: what is left is bough, and the kills hit it more often."""
+    project = folder / "project"
+    if (project / ".git").exists():
+        return project
+    (project / "src/itsdangerous").mkdir(parents=True)
+    (project / "tests").mkdir()
+    (project / "check.sh").write_text("for test in tests/*; do sh $test || exit 1; done\n")
+    (project / "tests/base").write_text("test -e check.sh\n")
+    _write_sources(project)
+    (project / "bough.toml").write_text('[check]\ncommand = "sh check.sh"\n')
+    return _commit(project)
+
+
+def _write_sources(project: Path) -> None:
+    # Apart: two changes of neighbouring lines would be one conflict.
+    (project / "src/itsdangerous/mode.py").write_text('COLOUR = "none"\n\n\n\n\n\n\nSHAPE = "none"\n')
+    for number in range(GOALS):
+        (project / f"src/itsdangerous/extra_{number}.py").write_text("def value():\n    return None\n")
+
+
+def _commit(project: Path) -> Path:
+    lines = ("init -q -b main", "config user.name bench", "config user.email b@localhost", "add -A", "commit -qm base")
+    for line in lines:
+        subprocess.run(["git", *line.split()], cwd=project, check=True)
+    return project
 
 
 def prepare(folder: Path) -> Path:
@@ -74,23 +104,12 @@ def prepare(folder: Path) -> Path:
     with tarfile.open(next(folder.glob("itsdangerous-*.tar.gz"))) as archive:
         archive.extractall(folder, filter="data")
     next(path for path in folder.glob("itsdangerous-*") if path.is_dir()).rename(project)
-    # Apart: two changes of neighbouring lines would be one conflict.
-    (project / "src/itsdangerous/mode.py").write_text('COLOUR = "none"\n\n\n\n\n\n\nSHAPE = "none"\n')
-    for number in range(GOALS):
-        (project / f"src/itsdangerous/extra_{number}.py").write_text("def value():\n    return None\n")
+    _write_sources(project)
     (project / ".gitignore").write_text(".venv/\n__pycache__/\n.pytest_cache/\n*.egg-info/\n.tox/\n")
     subprocess.run([sys.executable, "-m", "venv", ".venv"], cwd=project, check=True)
     install = [".venv/bin/python", "-m", "pip", "install", "-q", "pytest", "freezegun", "-e", "."]
     subprocess.run(install, cwd=project, check=True)
-    for line in (
-        "init -q -b main",
-        "config user.name bench",
-        "config user.email bench@localhost",
-        "add -A",
-        "commit -qm base",
-    ):
-        subprocess.run(["git", *line.split()], cwd=project, check=True)
-    return project
+    return _commit(project)
 
 
 def write_goals(project: Path, count: int) -> None:
@@ -122,13 +141,16 @@ def answer(request: Document) -> Document:
     if number:
         test = asks.replace("\n", "\\n")
         write = f"printf 'def value():\\n    return {number}\\n' > src/itsdangerous/{module}.py"
-        return calling("bash", command=f"{write}; printf '{test}' > tests/test_{module}.py")
+        shell = f"printf 'grep -q \"return {number}$\" src/itsdangerous/{module}.py\\n' > tests/{module}"
+        python = f"printf '{test}' > tests/test_{module}.py"
+        return calling("bash", command=f"{write}; {shell if SMALL else python}")
     return calling("bash", command=f"sed -i 's/^{what} = .*/{what} = \"{side}\"/' src/itsdangerous/mode.py")
 
 
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BOUGH_")}
-    return kept | {"OPENAI_API_KEY": "x", "BOUGH_PLANNING_FLAT": "true"}
+    small = {"BOUGH_ACCEPTANCE_PROOF": "check", "BOUGH_ACCEPTANCE_EXAMINE": "never"} if SMALL else {}
+    return kept | {"OPENAI_API_KEY": "x", "BOUGH_PLANNING_FLAT": "true"} | small
 
 
 def bough(project: Path, *arguments: str, feed: str = "") -> str:
@@ -273,6 +295,8 @@ def _check_together(project: Path, joined: e.NightJoined | None) -> bool:
 
 def _run_suite(project: Path, tree: Path) -> bool:
     env = {**os.environ, "PYTHONPATH": str(tree / "src")}
+    if SMALL:
+        return subprocess.run(["sh", "check.sh"], cwd=tree, capture_output=True, check=False).returncode == 0
     argv = [str(project / ".venv/bin/python"), "-m", "pytest", "-q", "tests"]
     return subprocess.run(argv, cwd=tree, capture_output=True, env=env, check=False).returncode == 0
 
@@ -282,6 +306,7 @@ def main() -> None:
     parser.add_argument("what", choices=("steady", "kills"))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--small", action="store_true", help="a project whose check takes no time")
     parser.add_argument("--goals", type=int, default=GOALS)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--apart", type=float, default=8.0, help="seconds between two kills, at most")
@@ -291,7 +316,7 @@ def main() -> None:
     args = parser.parse_args()
     folder = args.folder or Path(tempfile.mkdtemp(prefix="bough-night-"))
     folder.mkdir(parents=True, exist_ok=True)
-    project = prepare(folder)
+    project = prepare_small(folder) if args.small else prepare(folder)
     if not json.loads(bough(project, "backlog", "list", "--json")):
         write_goals(project, args.goals)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
