@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -58,6 +58,8 @@ class Prober:
         self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
+        self._passed: dict[tuple[str, str], set[Probe]] = {}
+        """By run and tree: probes that pass there. A merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         form = probe_forms.find_form(await self._find_framework(task, check), await self._workspaces.paths(task.tree))
@@ -68,6 +70,19 @@ class Prober:
 
     async def probe(
         self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
+    ) -> tuple[Probed, ...]:
+        """The results of all of them: of those that are not known to pass on this very tree, by running them."""
+        known = self._passed.setdefault((run.name, task.tree), set())
+        fresh = [probe for probe in chosen if probe not in known]
+        ran = {one.name: one for one in (await self._probe(run, task, check, fresh, say, once) if fresh else ())}
+        if not once:
+            known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
+        for old in list(self._passed)[:-KEPT]:
+            del self._passed[old]
+        return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
+
+    async def _probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool
     ) -> tuple[Probed, ...]:
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)

@@ -91,7 +91,7 @@ class Jest(JavaScript):
                 found.append(ClosingLine(at, 0, 0))
         return choose_worst(found)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:

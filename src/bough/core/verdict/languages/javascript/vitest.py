@@ -60,7 +60,7 @@ class Vitest(JavaScript):
                 found.append(ClosingLine(at, 0, 0))
         return choose_worst(found)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx vitest run {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
