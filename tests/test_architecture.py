@@ -447,7 +447,10 @@ def test_a_planted_violation_is_found(name: str, tmp_path: Path) -> None:
 
 
 def test_public_names() -> None:
-    public = "BoughError Outcome Plan Step Stream __version__ load_workflow resume run run_sync stream"
+    public = (
+        "BoughError GoalEntry Outcome Plan Step Stream __version__ add_goals load_workflow report_backlog resume run "
+        "run_backlog run_sync stream"
+    )
     assert bough.__all__ == public.split() == dir(bough)
     assert bough.testing.__all__ == ["Fuse", "MemoryStore", "ScriptedModel", "call", "say"]
     for module in (bough, bough.testing):

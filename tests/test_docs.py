@@ -14,7 +14,7 @@ from bough.config import SECTIONS, Config
 from bough.core.events import AnyEvent
 from bough.core.rules import Rules
 from bough.interfaces.cli.entry import COMMANDS
-from bough.testing import ScriptedModel
+from bough.testing import ScriptedModel, call
 
 TOP = Path(__file__).parent.parent
 PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -29,7 +29,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_the_python_guide_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program, watching, script = re.findall(
+    program, watching, night, script = re.findall(
         r"```python\n(.*?)```", (TOP / "docs/guides/python.md").read_text(), re.DOTALL
     )
     shop = tmp_path / "shop"
@@ -53,6 +53,9 @@ def test_the_python_guide_runs(
     )
     said = capsys.readouterr().out
     assert "goal ToolFinished(" in said and said.endswith("completed\n")
+    names["model"] = ScriptedModel(lambda prompt: call("done", summary="nothing"))
+    exec(f"import asyncio\nimport bough\n{night}\nasyncio.run(night())".replace('"openai:some-model"', "model"), names)
+    assert re.findall(r"^\S+", capsys.readouterr().out, re.MULTILINE) == ["totals-of-an-empty-cart-are-0", "add-json"]
 
 
 def test_every_command_is_in_the_readme() -> None:

@@ -13,7 +13,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bough.api import Stream, load_workflow, resume, run, run_sync, stream
+    from bough.api import (
+        Stream,
+        add_goals,
+        load_workflow,
+        report_backlog,
+        resume,
+        run,
+        run_backlog,
+        run_sync,
+        stream,
+    )
+    from bough.core.backlog.entry import GoalEntry
     from bough.core.errors import BoughError
     from bough.core.planning.plan import Plan, Step
     from bough.views.run_view import Outcome
@@ -22,14 +33,18 @@ __version__ = "0.2.0"
 
 __all__ = [
     "BoughError",
+    "GoalEntry",
     "Outcome",
     "Plan",
     "Step",
     "Stream",
     "__version__",
+    "add_goals",
     "load_workflow",
+    "report_backlog",
     "resume",
     "run",
+    "run_backlog",
     "run_sync",
     "stream",
 ]
@@ -39,10 +54,14 @@ _HOMES = {
     "Outcome": "bough.views.run_view",
     "Plan": "bough.core.planning.plan",
     "Step": "bough.core.planning.plan",
+    "GoalEntry": "bough.core.backlog.entry",
     "Stream": "bough.api",
+    "add_goals": "bough.api",
     "load_workflow": "bough.api",
+    "report_backlog": "bough.api",
     "resume": "bough.api",
     "run": "bough.api",
+    "run_backlog": "bough.api",
     "run_sync": "bough.api",
     "stream": "bough.api",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -12,13 +13,16 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 from msgspec.structs import replace
 
+from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import BoughError
 from bough.core.planning.plan import Plan, Step, build_goal_step
 
 if TYPE_CHECKING:
     from bough.app import RunObserver
+    from bough.app.night import NightObserver
     from bough.core.events import Record
     from bough.ports import Model
+    from bough.views.night import NightPage
     from bough.views.run_view import Outcome
 
 
@@ -199,3 +203,53 @@ def run_sync(
 ) -> Outcome:
     """`run` for programs without an event loop."""
     return asyncio.run(run(goal, dir=dir, check=check, apply=apply, watch=watch, **chosen))
+
+
+async def add_goals(*goals: str | GoalEntry, dir: Path | str = ".", backlog: str = "backlog") -> list[str]:
+    """Put goals on the list of the project around `dir`; returns their names. A `GoalEntry` has a check, needs, a
+    priority and limits of its own."""
+    from bough.app import backlog as lists
+    from bough.app import open_session
+
+    entries = [("", goal if isinstance(goal, GoalEntry) else GoalEntry(goal)) for goal in goals]
+    with _errors_in_python():
+        async with open_session(dir, create=True) as opened:
+            known = await lists.load_backlog(opened, backlog)
+            return [added.name for added in await lists.add_goals(opened, known, entries)]
+
+
+async def run_backlog(
+    *,
+    dir: Path | str = ".",
+    backlog: str = "backlog",
+    goals_at_once: int = 1,
+    until: float = 0.0,
+    max_cost: float | None = None,
+    per_goal: float | None = None,
+    together: str = "",
+    give_up: bool = False,
+    watch: NightObserver | None = None,
+    **chosen: Unpack[RunOptions],
+) -> NightPage:
+    """Work through the list, as `bough backlog run` does, and return what came of it. `until`: when to stop, in seconds
+    since 1970. `together`: a branch for all that is proven together. The other options hold for every goal."""
+    from bough.app import Choices, open_session
+    from bough.app.backlog import load_page
+    from bough.app.night import NightObserver, NightPlan, work_through
+
+    choices = Choices(**chosen)
+    plan = NightPlan(backlog, goals_at_once, until, max_cost, per_goal, together, ask=not give_up)
+    with _errors_in_python():
+        async with open_session(dir, create=True, choices=choices, tell=_warn) as opened:
+            known = await work_through(opened, plan, choices, watch or NightObserver())
+            return await load_page(opened, known, time.time())
+
+
+async def report_backlog(*, dir: Path | str = ".", backlog: str = "backlog") -> NightPage:
+    """Where every goal of the list stands."""
+    from bough.app import open_journal
+    from bough.app.backlog import load_backlog, load_page
+
+    with _errors_in_python():
+        async with open_journal(dir) as opened:
+            return await load_page(opened, await load_backlog(opened, backlog), time.time())

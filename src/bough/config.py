@@ -128,6 +128,21 @@ class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """Variables of all commands."""
 
 
+class BacklogSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a list of goals is worked through. Not in a repository's file."""
+
+    jobs: Annotated[int, Meta(ge=1, le=100)] = 1
+    """Goals that are worked on at once."""
+    per_goal: Annotated[float, Meta(gt=0)] | None = None
+    """Dollars that one goal may cost."""
+    pr: Literal["draft", "none"] = "none"
+    """Whether proven branches are pushed and get a draft pull request, by your own `gh`."""
+    max_disk: Annotated[float, Meta(gt=0)] | None = None
+    """Gigabytes that bough may keep for the project; beyond that nothing begins."""
+    lessons: bool = False
+    """Whether runs are told what earlier ones proved about the repository."""
+
+
 class BuilderSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Who does the work: an outside agent (claude, codex, gemini, goose, opencode, one of [agents], or a command), or
     `bough` for its own agent."""
@@ -164,6 +179,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     check: CheckSettings = field(default_factory=CheckSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     builders: BuilderSettings = field(default_factory=BuilderSettings)
+    backlog: BacklogSettings = field(default_factory=BacklogSettings)
     agents: dict[str, AgentSettings] = field(default_factory=dict)
     """By name: how outside agents are started, and what they may see. Not in a repository's file."""
     mcp: dict[str, ToolServer] = field(default_factory=dict)
@@ -179,6 +195,7 @@ PERSON_ONLY = {
     ("approve", "commands"),
     ("approve", "wait"),
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
+    *(("backlog", key) for key in BacklogSettings.__struct_fields__),
 }
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have their own section."""
@@ -197,6 +214,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,
     "builders": BuilderSettings.__struct_fields__,
+    "backlog": BacklogSettings.__struct_fields__,
 }
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""

@@ -6,15 +6,17 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.adapters.models.recording import ReplayModel
 from bough.core.errors import UsageError
+from bough.core.messages import Answer, Prompt
 from bough.ports import Model
 from bough.trust.programs import run_program
 
@@ -34,6 +36,9 @@ class Demo(Struct, frozen=True):
     jobs: int = 1
 
 
+BACKLOG = "backlog"
+LIST = "goals.md"
+"""The demo's list of goals, in its repository."""
 DEMOS = {
     "fix": Demo(
         "fix",
@@ -48,6 +53,7 @@ DEMOS = {
         flat=False,
         jobs=2,
     ),
+    BACKLOG: Demo(BACKLOG, "", "", jobs=3),
 }
 
 
@@ -69,13 +75,35 @@ def unpack(demo: Demo, folder: Path | None) -> tuple[Path, Path]:
         shutil.copytree(source / "repository", project, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copyfile(source / "recording.jsonl", recording)
     _git(project, "init", "-q", "-b", "main")
+    for name, value in (("user.name", "demo"), ("user.email", "demo@localhost")):
+        _git(project, "config", name, value)
     _git(project, "add", "-A")
-    _git(project, "-c", "user.name=demo", "-c", "user.email=demo@localhost", "commit", "-q", "-m", "A demo")
+    _git(project, "commit", "-q", "-m", "A demo")
     return project, recording
 
 
 def recorded_model(recording: Path) -> Model:
     return ReplayModel(recording, PACE)
+
+
+class RecordedNight:
+    """Replays the recordings of several goals: a call belongs to the goal whose text it has."""
+
+    window = 0
+
+    def __init__(self, recording: Path, goals: Mapping[str, str]) -> None:
+        """`goals`: their texts by name."""
+        self.name = f"replay:{recording}"
+        self._goals = goals
+        self._model = ReplayModel(recording, PACE)
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        said = "\n".join(getattr(message, "text", "") for message in prompt.messages)
+        name = next((name for name, text in self._goals.items() if text in said), "")
+        return await self._model.ask(replace(prompt, key=f"{name}/{prompt.key}"), progress)
+
+    async def close(self) -> None:
+        """The next goal needs it."""
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from bough.adapters.stores.liveness import worker_id
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
 from bough.core.events import AnyEvent, DoneClaimed, NoteKept, Record, StopRequested, ToolFinished
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import CONTROL, GOAL, OWN, RUN
 from bough.ports import Store
 
 LEASE = 15.0
@@ -176,6 +176,8 @@ async def runs_are_named_oldest_first(store: Store, clock: Clock) -> None:
     for run in ("violet-yak", "amber-heron", "moss-owl"):
         await fill(store, run, GOAL, 2)
     await store.post("violet-yak", CONTROL, StopRequested())
+    await store.post(f"{OWN}backlog/x", CONTROL, StopRequested())  # bough's own: a stream, and no run
+    assert len(await store.read(f"{OWN}backlog/x")) == 1
     async with store.claim("only-claimed", GOAL, "w", LEASE):
         assert await store.runs() == ["violet-yak", "amber-heron", "moss-owl"]
 

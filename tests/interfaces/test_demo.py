@@ -92,5 +92,17 @@ def test_recordings_name_no_machine(name: str) -> None:
 
 def test_there_is_no_such_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = here(tmp_path, capsys, "demo", "paint")
-    assert (said.status, said.out) == (2, "") and "choose from fix, project" in said.err
+    assert (said.status, said.out) == (2, "") and "choose from fix, project, backlog" in said.err
     assert find(None) is DEMOS["fix"]
+
+
+def test_a_night_with_five_goals(tmp_path: Path) -> None:
+    said = demo(tmp_path, "backlog")
+    assert said.status == 3 and said.err == "", said
+    page = said.out.partition("5 goals: 4 done and proven, 1 given up.")[2]
+    assert page, said.out
+    assert "left out of the night branch: it could not be merged: git could not merge `cart.py`." in page
+    assert "what was learned: warehouse.example cannot be reached" in page
+    git = ["git", "-C", str(tmp_path / "demo" / "repository"), "log", "--format=%s", "main..night"]
+    commits = subprocess.run(git, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert len(commits) == 3 and untouched(tmp_path)

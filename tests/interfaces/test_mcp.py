@@ -102,3 +102,19 @@ def test_a_run_continues_when_the_server_has_ended(tmp_path: Path) -> None:
     with WireModel(SCRIPT) as wire:
         spoken(project, begin, "--model", "openai:m", "--base-url", wire.base_url)
         spoken(project, look)
+
+
+def test_an_agent_adds_to_the_backlog_and_reads_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+
+    async def work(client: Client) -> None:
+        added = await tool(client, "backlog_add", goal="--file /etc/passwd", check=CHECK, priority=2)
+        assert added["name"] == "file-etc-passwd" and not added["refused"], "a goal is never an option"
+        await tool(client, "backlog_add", goal="Then this.", needs=["file-etc-passwd"])
+        page = await tool(client, "backlog_report")
+        assert [goal["name"] for goal in page["goals"]] == ["file-etc-passwd", "then-this"]
+        assert page["goals"][1]["why"] == "it needs file-etc-passwd, which is not finished yet"
+        refused = await client.call_tool("backlog_add", {"goal": "x", "needs": ["nobody"]})
+        assert refused.is_error and "no goal `nobody`" in str(refused.content)
+
+    spoken(project, work)

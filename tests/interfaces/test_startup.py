@@ -80,7 +80,8 @@ def test_the_list_says_what_each_command_says_itself(name: str) -> None:
     assert command is not None and command.help is not None
     assert command.help.splitlines()[0] == COMMANDS[name]
     assert command.epilog is not None and f"bough {name}" in command.epilog, "every command has an example"
-    options = {option for parameter in command.params for option in parameter.opts}
+    inner = list(command.commands.values()) if isinstance(command, click.Group) else [command]
+    options = {option for each in inner for parameter in each.params for option in parameter.opts}
     assert "--dir" in options or name in ("completion", "acp")
     assert "--json" in options or name in ("diff", "mcp", "acp", "completion"), "what they print is for programs anyway"
 

@@ -45,6 +45,19 @@ def test_nothing_is_readable_without_the_token(served: Served) -> None:
             assert nobody.get(path, headers={"cookie": f"bough-{served.port}={served.token}"}).status_code == 401
 
 
+def test_the_first_page_has_the_backlog_and_nothing_of_it_is_markup(tmp_path: Path) -> None:
+    journals.write(tmp_path, "amber-heron", journals.large(3, 2, over=False))
+    assert run_command_line(["backlog", "add", "Fix \x1b[31m<b>it</b>", "--name", "fix", "--dir", str(tmp_path)]) == 0
+    assert run_command_line(["backlog", "add", "Then that", "--needs", "fix", "--dir", str(tmp_path)]) == 0
+    with serve(tmp_path) as made:
+        (project,) = made.get("/api/runs")["projects"]
+        assert [run["run"] for run in project["runs"]] == ["amber-heron"], "a backlog is no run"
+        (group,) = project["night"]["groups"]
+        assert group["heading"] == "Not begun" and [goal["name"] for goal in group["goals"]] == ["fix", "then-that"]
+        assert "\x1b" not in group["goals"][0]["title"] and not group["goals"][0]["run"]
+        assert group["goals"][1]["words"] == ["it needs fix, which is not finished yet"]
+
+
 def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_gets(served: Served) -> None:
     with httpx2.Client(base_url=served.url) as somebody:
         answer = somebody.get(f"/?token={served.token}")

@@ -5,7 +5,9 @@ import { age, duration, money, tone } from "./format";
 import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
 import { showState } from "./signal";
 
-interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string> }
+interface Goal { name: string; title: string; kind: string; run: string; words: string[] }
+interface Night { title: string; totals: string; branch: string; groups: { heading: string; goals: Goal[] }[] }
+interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string>; night?: Night | null }
 interface Answer { projects: Project[]; beside: number | null }
 
 // What needs me, what is happening, what came of it: in that order.
@@ -49,6 +51,7 @@ export function Home() {
           {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
         </section>
       )}
+      {data.projects.map((project) => project.night && <NightPage key={project.project} project={project.project} night={project.night} />)}
       {all.map((run) => <AnsweredList key={run.run} answered={run.answered} recent={600} />)}
       {live.filter(wanted).length > 0 && (
         <section aria-labelledby="live"><h2 id="live">Happening now <span class="count busy">{live.length}</span></h2>
@@ -98,6 +101,36 @@ function Wishes({ project, named, done }: { project: Project; named: boolean; do
       {said && <p role="status">{said}</p>}
     </section>
   );
+}
+
+const KIND_TONE: Record<string, string> = { proven: "good", given_up: "bad", not_proven: "warn", waiting: "warn", running: "busy" };
+
+// The backlog in the morning: what is done and proven first, then what is not and why.
+function NightPage({ project, night }: { project: string; night: Night }) {
+  return (
+    <section aria-labelledby={`night-${project}`}>
+      <h2 id={`night-${project}`}>{night.title}</h2>
+      <p>{night.totals} {night.branch}</p>
+      {night.groups.map((group) => (
+        <details key={group.heading} open>
+          <summary>{group.heading} <span class="count">{group.goals.length}</span></summary>
+          <ul class="list">{group.goals.map((goal) => <GoalEntry key={goal.name} project={project} goal={goal} />)}</ul>
+        </details>
+      ))}
+    </section>
+  );
+}
+
+function GoalEntry({ project, goal }: { project: string; goal: Goal }) {
+  const colour = KIND_TONE[goal.kind] ?? "calm";
+  const inner = (
+    <>
+      <span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span>
+      <span class="main"><strong>{goal.title}</strong>{goal.words.map((words) => <small key={words}>{words}</small>)}</span>
+      <span class="name">{goal.name}</span>
+    </>
+  );
+  return <li>{goal.run ? <a class="entry" href={link("run", project, goal.run)}>{inner}</a> : <span class="entry">{inner}</span>}</li>;
 }
 
 function Begin({ projects }: { projects: Project[] }) {

@@ -90,6 +90,8 @@ class Choices(Struct, frozen=True):
     """Leaf tasks run on the store's workers, or here; None: on workers when there are any."""
     remote: str = ""
     """A git remote that all workers reach and that holds what a run starts from; empty: the store holds it."""
+    lessons: bool | None = None
+    """The run is told what earlier ones proved, and leaves what it proves; None: as configured."""
     fresh: bool = False
     """Run every step of a written plan, even one that an earlier run completed from the same start."""
 

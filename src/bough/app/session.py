@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 import bough
@@ -42,6 +43,7 @@ from bough.app.follow_up import load_followed
 from bough.app.journal import Journal, require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
 from bough.app.known_endpoints import require_known_endpoint
+from bough.app.lessons import learn_from, tell_lessons
 from bough.app.outside_agents import Outside, list_outside_agents
 from bough.app.run_messages import answer_once, find_person, load_waiting
 from bough.app.settings_consent import Ask, Tell, make_consent
@@ -52,7 +54,7 @@ from bough.core.active_files import Edge
 from bough.core.agent_choice import all_outside, list_named_agents
 from bough.core.budget.ledger import Limits
 from bough.core.conversation.context import list_passed_probes
-from bough.core.errors import DiskFull, Unavailable, UsageError
+from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
 from bough.core.journal.rewind import plan_rewind
 from bough.core.journal.run_fold import Run
@@ -60,6 +62,7 @@ from bough.core.journal.settled_steps import list_settled_steps
 from bough.core.journal.task_fold import list_points
 from bough.core.messages import Spoken
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
+from bough.core.rules import Rules
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
@@ -87,6 +90,16 @@ def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
         named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
         raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
     return jobs
+
+
+class StartingPoint(Struct, frozen=True):
+    """Where a run starts, if that was settled before: a goal of a backlog."""
+
+    name: str
+    base: str
+    origin: str = ""
+    listed: str = ""
+    rules: Rules | None = None
 
 
 class Session(Journal, frozen=True):
@@ -136,11 +149,14 @@ class Session(Journal, frozen=True):
         check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
         return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
 
-    async def start(self, goal: Step | Plan, choices: Choices, watch: RunObserver) -> Outcome:
+    async def start(
+        self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint | None = None
+    ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
-        written."""
+        written. `at`: under which name and from which files, where that was settled before. `ClaimHeld` when another
+        run has that name."""
 
-        rules = choices.rules(self.config.limits)
+        rules = at.rules if at is not None and at.rules is not None else choices.rules(self.config.limits)
         configured, earlier = self.config.models, None
         if choices.continues:
             earlier = await load_followed(self, choices.continues)
@@ -157,7 +173,7 @@ class Session(Journal, frozen=True):
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self, choices)
         async with (
-            _run_beside(self.workspaces.take()) as taking,
+            _run_beside(self.workspaces.take() if at is None else _give(at.base)) as taking,
             self._ports(models, choices, watch, endpoints, executor=executor, outside=outside) as ports,
         ):
             from bough.engine import run_loop
@@ -188,12 +204,16 @@ class Session(Journal, frozen=True):
                 agent_network=choices.agent_network or "",
                 settings=dict(self.theirs),
                 continues=earlier.run if earlier else "",
-                origin=earlier.origin if earlier else "",
-                inherited=earlier.inherited if earlier else Inherited(),
+                origin=earlier.origin if earlier else at.origin if at else "",
+                inherited=await self._find_known(plan.goal, earlier.inherited if earlier else Inherited(), choices),
                 protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
+                listed=at.listed if at else "",
             )
-            name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
-        return await self.outcome(name)
+            start = partial(run_loop.start_run, first=first, ports=ports)
+            if at is not None and not await start(at.name):
+                raise ClaimHeld(f"Another run is called {at.name}.", "")
+            name = at.name if at is not None else await self._start_under_free_name(start)
+        return await self._conclude(name, choices)
 
     async def check(
         self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False
@@ -331,13 +351,35 @@ class Session(Journal, frozen=True):
                 by=find_person(),
             )
             await run_loop.resume_run(name, again, ports)
+        return await self._conclude(name, choices)
+
+    async def _find_known(self, goal: Step, inherited: Inherited, choices: Choices) -> Inherited:
+        """What a run knows when it begins."""
+        return await tell_lessons(self, goal, inherited) if self._keeps_lessons(choices) else inherited
+
+    async def _conclude(self, name: str, choices: Choices) -> Outcome:
+        """How a run ended; what it proved is kept, where the person wants that."""
+        if self._keeps_lessons(choices):
+            await learn_from(self, name)
         return await self.outcome(name)
+
+    def _keeps_lessons(self, choices: Choices) -> bool:
+        return self.config.backlog.lessons if choices.lessons is None else choices.lessons
 
     async def _make_room(self, name: str) -> None:
         """A command of the run may have filled the disk: remove its checkouts and temporary files. Nothing is lost:
         everything that counts is in trees, and what is needed is recreated."""
         if await self.store.holder(name, RUN) is None:
             await self.workspaces.sweep(name, "")
+
+    def require_models(self, choices: Choices) -> None:
+        """Refuse choices with which no run could start, before anything is begun."""
+        agents = choices.agents(self.config.builders.named())
+        goal = Step(GOAL, "a goal")
+        models = choices.models(self.config.models, _find_substitute_model(goal, agents))
+        limits = choices.ledger(self.config.budget, goal)
+        outside = list_outside_agents((agents, choices.agent_env, choices.agent_network or "", goal))
+        self._check_prices(models, self._endpoints(models, choices), limits, choices, outside)
 
     def _check_prices(
         self,
@@ -402,14 +444,19 @@ class Session(Journal, frozen=True):
 
         return open_ports(self, models, choices, watch, endpoints, folder, executor, outside, began)
 
+    async def find_free_name(self) -> str:
+        """A name that no run has now; another process may take it at any time."""
+        taken = set(await self.store.runs())
+        while True:
+            name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
+            if name not in taken:
+                return name
+
     async def _start_under_free_name(self, start: Callable[[str], Awaitable[Run | None]]) -> str:
         """Start a run under an unused name and drive it; return the name."""
-        while True:
-            taken = set(await self.store.runs())
-            name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
-            # Free when it was listed; another process may have taken it since.
-            if name not in taken and await start(name):
-                return name
+        while not await start(name := await self.find_free_name()):
+            pass
+        return name
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -527,25 +574,28 @@ class Session(Journal, frozen=True):
         await self.workspaces.compact(await self.store.compact())
         return True
 
-    async def branch(self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False) -> str:
+    async def branch(
+        self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False, at: str = "HEAD"
+    ) -> str:
         """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
-        their files stay as they are. `with_probes`: with the probes that the work has passed. The last commit."""
+        their files stay as they are. `with_probes`: with the probes that the work has passed. `at`: the commit that it
+        starts from. The last commit."""
 
         task = await self.work(name)
         task = replace(task, tree=await self._build_tree(name, task, with_probes))
         if not await self.workspaces.changes(task.base, task.tree):
             raise UsageError(f"{name} changed nothing: nothing to put on a branch.")
-        await self._require_base(name, task)
+        await self._require_base(name, task, at)
         commits = await self._build_commits(name, task, steps)
-        return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits)
+        return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits, at)
 
-    async def _require_base(self, name: str, task: Task) -> None:
+    async def _require_base(self, name: str, task: Task, at: str = "HEAD") -> None:
         """The files that the run changed must be in the last commit as the run found them: only then do its commits
         hold just its changes."""
 
         paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
         base = await self.workspaces.files(task.base, paths)
-        head = await asyncio.to_thread(deliver.read_texts_at_head, self.root, paths)
+        head = await asyncio.to_thread(deliver.read_texts_at, self.root, paths, at)
         differ = [path for path in paths if head[path] != (base[path][1] if path in base else None)]
         if differ:
             raise UsageError(
@@ -684,6 +734,10 @@ class Session(Journal, frozen=True):
         now = await self.task(name, task)
         async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
             yield claim, await self.task(name, task)
+
+
+async def _give(text: str) -> str:
+    return text
 
 
 @asynccontextmanager

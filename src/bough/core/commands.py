@@ -105,6 +105,10 @@ class RunCommand(Struct, frozen=True):
     """Run the command that is the step."""
 
 
+class TakeWork(Struct, frozen=True):
+    """Take over the work of the finished run that the step names."""
+
+
 class RecoverCommand(Struct, frozen=True):
     """The command was running when the process died: restore the workspace and record it as interrupted."""
 
@@ -176,7 +180,7 @@ class Rest(Struct, frozen=True):
 
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
-Alone = RunCommand | RecoverCommand | Summarise
+Alone = RunCommand | RecoverCommand | TakeWork | Summarise
 Accepting = SeeDifference | Examine | RunProbes | Rule
 Judging = RunCheck | RuleOnChanges | ReturnFinding
 Hearing = Relay | ReadMessage

@@ -21,9 +21,11 @@ from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import By, Kind, Requirement
 from bough.core.acceptance.shown import Difference, Shown
 from bough.core.acceptance.verdict import AllowedChange, Verdict
+from bough.core.backlog.entry import GoalEntry, GoalReport
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import NewerRun
 from bough.core.ladder.escalation import Decision, Means, Trouble
+from bough.core.lessons import ProvenLesson
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call, Spoken, Stop, Usage
 from bough.core.planning.plan import Join, Plan, Role, Step, Tier
@@ -89,6 +91,8 @@ class RunStarted(Event, frozen=True):
     """Of the run's events: `FORMAT` of the bough that started it."""
     settings: dict[str, str] = {}
     """What applies of the repository's own settings, by name and value."""
+    listed: str = ""
+    """The backlog and the goal in it that the run works on: `backlog/fix-totals`."""
 
 
 class RunResumed(Event, frozen=True):
@@ -946,6 +950,18 @@ class TaskResumed(Event, frozen=True):
     """The worker that runs it from here on, where tasks are dispatched to workers."""
 
 
+class WorkTaken(Event, frozen=True):
+    """The step's work is that of a finished run: its changes, its verdict and the probes that it passed."""
+
+    run: str
+    base: str
+    """What that work started from."""
+    tree: str
+    summary: str = ""
+    verdict: Verdict | None = None
+    probes: tuple[Probe, ...] = ()
+
+
 class TaskRewound(Event, frozen=True):
     """Everything after `version` is as if it had not happened, except for its cost."""
 
@@ -956,8 +972,124 @@ class TaskRewound(Event, frozen=True):
     """What its smaller steps had spent by then and it had not been charged for yet; by path segment."""
 
 
+# ── a backlog: its control stream, and one stream for each goal ─────────────────────────────────────────────────────
+
+
+class GoalListed(Event, frozen=True):
+    """The first event of a goal's stream: a person has put it on the list."""
+
+    entry: GoalEntry
+    by: str = ""
+
+
+class GoalEdited(Event, frozen=True):
+    """In the control stream, as are moves and drops: a person may change the list while another process works on it."""
+
+    item: str
+    entry: GoalEntry
+    by: str = ""
+
+
+class GoalDropped(Event, frozen=True):
+    item: str
+    by: str = ""
+
+
+class GoalMoved(Event, frozen=True):
+    item: str
+    before: str = ""
+    """The goal that it comes before from now on; empty: it is the last."""
+    by: str = ""
+
+
+class GoalTaken(Event, frozen=True):
+    """A process works on the goal. Durable before the run starts, so that after a crash the run is found again."""
+
+    run: str
+    base: str
+    """The tree that it starts from."""
+    origin: str = ""
+    """The tree that the night started from, where the goal starts from the work of the goals that it needs."""
+    cost: float | None = None
+    """Dollars reserved for it this night."""
+    before: float = 0.0
+    """Dollars that its run had cost before this night."""
+    commit: str = ""
+    """The commit that its branch is made on."""
+    worker: str = ""
+
+
+class GoalSettled(Event, frozen=True):
+    """Its run has ended or halted."""
+
+    report: GoalReport
+
+
+class NightStarted(Event, frozen=True):
+    """Work on the list begins. While it lasts, a process that joins uses the same files."""
+
+    base: str
+    """The person's files, in bough's own repository."""
+    commit: str = ""
+    """The last commit then, on which branches are made; empty: there is none."""
+    cost: float | None = None
+    """Dollars that the night may spend."""
+    together: str = ""
+    """The branch that all finished work goes onto."""
+    by: str = ""
+
+
+class NightJoining(Event, frozen=True):
+    """The finished branches are about to be merged and proven together, as steps of this run."""
+
+    run: str
+
+
+class NightJoined(Event, frozen=True):
+    """What came of it."""
+
+    branch: str = ""
+    """Empty: nothing could be put onto it."""
+    commit: str = ""
+    landed: tuple[str, ...] = ()
+    left_out: dict[str, str] = {}
+    """Goals that conflict or break others, and how."""
+    why: str = ""
+
+
+class NightEnded(Event, frozen=True):
+    why: str
+
+
+class LessonKept(Event, frozen=True):
+    """A finished run has proved something about the repository."""
+
+    lesson: ProvenLesson
+
+
+class LessonRetired(Event, frozen=True):
+    """A verdict contradicts it, or a person has forgotten it."""
+
+    number: int
+    why: str
+    by: str = ""
+
+
 AnyEvent = (
     RunStarted
+    | GoalListed
+    | GoalEdited
+    | GoalDropped
+    | GoalMoved
+    | GoalTaken
+    | GoalSettled
+    | NightStarted
+    | NightJoining
+    | NightJoined
+    | NightEnded
+    | LessonKept
+    | LessonRetired
+    | WorkTaken
     | Disputed
     | ChangesAsked
     | ChangesRuled

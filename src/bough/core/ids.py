@@ -14,6 +14,11 @@ RUN = ""
 CONTROL = "@control"
 """The stream of people's requests and messages to a run. Anyone may append; only the run's holder reads and obeys."""
 
+OWN = "@"
+"""What names of streams begin with that belong to no run."""
+BACKLOG = f"{OWN}backlog/"
+LESSONS = f"{OWN}lessons"
+
 _COLOURS = """
     amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost
     garnet gold green hazel indigo iron ivory jade larch lemon lilac lime linen maple mint moss oak ochre olive onyx

@@ -8,9 +8,13 @@ from functools import partial
 
 from bough.core import commands as c
 from bough.core import events as e
+from bough.core.conversation.context import list_passed_probes
 from bough.core.errors import Unavailable, Unkeepable
+from bough.core.ids import GOAL
+from bough.core.journal.task_fold import fold_task
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 from bough.core.workflow.command_quoting import fill_command
 from bough.engine.consult import consult
 from bough.engine.task_workspace import Site, restore_workspace
@@ -44,6 +48,16 @@ async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
     shown = task_result.keep_ends(text, rules.shown)
     blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
     yield [_build_finished_event(finished, shown, blob, tree)]
+
+
+async def take_work(command: c.TakeWork, task: Task, site: Site) -> Batches:
+    """What the finished run changed, its verdict, and the probes that it passed."""
+    run = task.step.work
+    done = fold_task(GOAL, await site.ports.store.read(run, GOAL))
+    said = task_result.get_summary(done)
+    probes = list_passed_probes(done)
+    begun = e.StateChanged(State.TESTING, f"the work of {run}")
+    yield [begun, e.WorkTaken(run, done.base, done.tree, said, done.acceptance.verdict, probes)]
 
 
 def _build_finished_event(finished: Finished, shown: str, blob: str, tree: str) -> e.CommandFinished:

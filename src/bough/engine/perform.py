@@ -59,7 +59,9 @@ def perform(command: c.Command, task: Task, site: Site) -> Batches:
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
-    if not task.plan.steps:  # A parent gets its checkout when it is needed: once its steps are finished.
+    if (
+        not task.plan.steps and not task.step.work
+    ):  # A parent gets its checkout when it is needed: once its steps are finished.
         await site.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
@@ -343,6 +345,7 @@ _PERFORM: dict[type, Perform] = {
     c.Compact: compact_conversation.compact_conversation,
     c.Split: agent_split.split_task,
     c.RunCommand: command_steps.run_command,
+    c.TakeWork: command_steps.take_work,
     c.RecoverCommand: command_steps.recover_command,
     c.Summarise: command_steps.summarize_steps,
 }

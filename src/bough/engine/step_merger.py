@@ -116,6 +116,8 @@ class StepMerger(Struct, eq=False):
                     tried = await self._try(step, child, work, head, car)
                 if tried.why == "" and tried.merge is not None:
                     return Brought(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
+                if step.work:  # It was finished by itself: what does not fit is left out, and said.
+                    return Brought(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(step, child, tried)
             # One that an earlier process started continues, whatever the head is now: its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
@@ -199,7 +201,7 @@ class StepMerger(Struct, eq=False):
         """The goal is judged next: its check runs then, on the tree that this step comes to."""
         task = self.book.task
         others = (each.name for each in task.plan.steps if each.name != child.step.name)
-        return task.id == GOAL and all(name in task.children.settled for name in others)
+        return task.id == GOAL and not child.step.work and all(name in task.children.settled for name in others)
 
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
         """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check

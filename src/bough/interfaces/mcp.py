@@ -58,8 +58,14 @@ class Commands:
         # What an agent passes comes after `--`, so it is never taken for an option.
         return [command, "--dir", str(self.folder), *arguments]
 
+    async def backlog(self, command: str, *arguments: str) -> Any:
+        """The answer of `bough backlog COMMAND`."""
+        return msgspec.json.decode(await self.output("backlog", command, "--json", *arguments))
+
     async def output(self, command: str, *arguments: str) -> str:
         words = self.argv(command, *arguments)
+        if command == "backlog":  # Its options belong to the word after it.
+            words = [command, arguments[0], *words[1:3], *arguments[1:]]
         process = await open_own(self.folder, *words, out=asyncio.subprocess.PIPE, new_session=False)
         try:
             out, err = await asyncio.wait_for(process.communicate(), LONGEST)
@@ -138,6 +144,7 @@ def make_server(commands: Commands) -> MCPServer:
     )
     _add_running(server, commands)
     _add_looking(server, commands)
+    _add_backlog(server, commands)
     _add_deciding(server, commands)
     _add_resources(server, commands)
     return server
@@ -223,6 +230,28 @@ def _add_looking(server: MCPServer, commands: Commands) -> None:
         rest = len(text) - offset - SHOWN
         more = f"\n[{rest} more characters: call again with offset={offset + SHOWN}]" if rest > 0 else ""
         return text[offset : offset + SHOWN] + more
+
+
+def _add_backlog(server: MCPServer, commands: Commands) -> None:
+    """A list of goals. An agent may add to it and read it; a person starts the night."""
+
+    @server.tool()
+    async def backlog_add(
+        goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
+        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        needs: Annotated[list[str], Field(description="Names of goals that must be proven first.")] = [],  # noqa: B006
+        priority: Annotated[int, Field(description="Goals with a higher number begin first.")] = 0,
+    ) -> dict[str, Any]:
+        """Put a goal on this project's backlog, which a person works through with `bough backlog run`."""
+        options = ["--priority", str(priority), *(["--check", check] if check else [])]
+        options += [word for need in needs for word in ("--needs", need)]
+        (added,) = await commands.backlog("add", *options, "--", goal)
+        return dict(added)
+
+    @server.tool(annotations=READS)
+    async def backlog_report() -> dict[str, Any]:
+        """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
+        return dict(await commands.backlog("report"))
 
 
 def _add_deciding(server: MCPServer, commands: Commands) -> None:

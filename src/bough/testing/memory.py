@@ -10,6 +10,7 @@ from itertools import islice
 
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
 from bough.core.events import AnyEvent, Record
+from bough.core.ids import OWN
 from bough.ports import Claim
 
 
@@ -92,7 +93,7 @@ class MemoryStore:
         return list(islice(found, limit))
 
     async def runs(self) -> list[str]:
-        return list(dict.fromkeys(record.run for record in self._records))
+        return list(dict.fromkeys(record.run for record in self._records if not record.run.startswith(OWN)))
 
     async def holder(self, run: str, task: str) -> str | None:
         claim = self._claims.get((run, task))

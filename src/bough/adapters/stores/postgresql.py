@@ -27,6 +27,7 @@ from bough.adapters.stores.sqlite import IDS, OBJECT, describe_stream, encode_ev
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
 from bough.core.events import LAYOUT, AnyEvent, Record, decode_event
+from bough.core.ids import OWN
 from bough.ports import Claim
 
 T = TypeVar("T")
@@ -393,6 +394,10 @@ class PostgresStore:
         return records
 
     async def runs(self) -> list[str]:
+        return [name for name in await self._names() if not name.startswith(OWN)]
+
+    async def _names(self) -> list[str]:
+        """Every name that events have: those of runs, and bough's own."""
         query = "SELECT run FROM runs WHERE EXISTS (SELECT 1 FROM events WHERE events.run = runs.run) ORDER BY number"
         return [run for (run,) in await self.transact(lambda db: db.all(query))]
 
@@ -444,7 +449,7 @@ class PostgresStore:
         """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
         of events, and of those from before there were chains: none, here."""
         count = 0
-        for run in await self.runs():
+        for run in await self._names():
             found = len(await self.read(run))
             last = await self.transact(lambda db, run=run: db.one("SELECT last FROM runs WHERE run = %s", run))  # type: ignore[misc]
             if last is None or last[0] != found:

@@ -34,7 +34,7 @@ from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, 
 from bough.adapters.stores.sqlite_file import PATIENCE, Database
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
 from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
-from bough.core.ids import RUN
+from bough.core.ids import OWN, RUN
 from bough.ports import Claim
 
 SCHEMA = """
@@ -276,6 +276,10 @@ class SqliteStore:
         return records
 
     async def runs(self) -> list[str]:
+        return [name for name in await self._names() if not name.startswith(OWN)]
+
+    async def _names(self) -> list[str]:
+        """Every name that events have: those of runs, and bough's own."""
         # In this order: the very first event may come in between.
         any_event, found = await self._database.read(
             lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
@@ -352,7 +356,7 @@ class SqliteStore:
                 self._check_blob(name, body)
             return count, last, find_last_unchained(db) if is_chained(db) else last
 
-        for run in await self.runs():
+        for run in await self._names():
             await self.read(run)
         count, last, unchained = await self._database.read(look)
         if count != last:

@@ -47,14 +47,24 @@ Files = Mapping[str, tuple[str, bytes] | None]
 """Contents with their modes; None: the file is removed."""
 
 
-def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]]) -> str:
-    """A new branch from HEAD with these commits."""
-    _run_git(root, ["check-ref-format", "--branch", name])
-    if _run_git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
-        raise UsageError(f"The branch {name} already exists: choose another name, or remove it first.")
-    made = _chain_commits(root, commits)
+def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]], at: str = "HEAD") -> str:
+    """A new branch from that commit with these on top."""
+    require_free_branch(root, name)
+    made = _chain_commits(root, commits, at)
     _run_git(root, ["branch", "--", name, made])
     return made
+
+
+def require_free_branch(root: Path, name: str) -> None:
+    """Refuse a name that is taken, or that git does not take."""
+    _run_git(root, ["check-ref-format", "--branch", name])
+    if find_commit(root, f"refs/heads/{name}"):
+        raise UsageError(f"The branch {name} already exists: choose another name, or remove it first.")
+
+
+def find_commit(root: Path, ref: str) -> str:
+    """The commit that a ref leads to; empty: there is none."""
+    return _run_git(root, ["rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"], fine=(0, 1, 128)).strip()
 
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
@@ -67,12 +77,12 @@ def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     return made
 
 
-def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
-    """One after the other from HEAD, without touching the person's files or index."""
-    parent = "HEAD"
+def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]], at: str = "HEAD") -> str:
+    """One after the other from that commit, without touching the person's files or index."""
+    parent = at
     with tempfile.TemporaryDirectory() as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        _run_git(root, ["read-tree", "HEAD"], env=env)
+        _run_git(root, ["read-tree", at], env=env)
         for files, message in commits:
             for path, file in files.items():
                 if file is None:
@@ -86,11 +96,11 @@ def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     return parent
 
 
-def read_texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
-    """The content of these files in the last commit; None where there is none."""
+def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes | None]:
+    """The content of these files in a commit; None where there is none."""
     found: dict[str, bytes | None] = {}
     for path in paths:
-        argv = ["git", "-C", str(root), *HARMLESS, "cat-file", "blob", f"HEAD:{path}"]
+        argv = ["git", "-C", str(root), *HARMLESS, "cat-file", "blob", f"{at}:{path}"]
         asked = run_program(argv, project=root)
         found[path] = asked.stdout if asked.returncode == 0 else None
     return found

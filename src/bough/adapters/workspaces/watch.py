@@ -47,7 +47,7 @@ class CheckoutWatch:
         """`OSError` when the system cannot, or has no watches left."""
         self._paths: dict[int, bytes] = {}
         # Not inherited, and never waited on: it is asked when somebody wants to know.
-        self._handle = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+        self._handle = call_inotify("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
         self._sure = False
         self._taken = 0
         self._repeated = ChangedFolders(set(), set())
@@ -67,7 +67,7 @@ class CheckoutWatch:
         if self._handle < 0:
             return None
         try:
-            number = _call("inotify_add_watch", self._handle, place, mask)
+            number = call_inotify("inotify_add_watch", self._handle, place, mask)
         except (FileNotFoundError, NotADirectoryError):
             raise
         except OSError:  # no more available
@@ -186,7 +186,7 @@ def _load_library() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _call(name: str, *arguments: Any) -> int:
+def call_inotify(name: str, *arguments: Any) -> int:
     function: Callable[..., int] = getattr(_load_library(), name)
     result = function(*arguments)
     if result < 0:

@@ -42,6 +42,20 @@ def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task
     )
 
 
+def _apply_work_taken(task: Task, event: e.WorkTaken, at: float) -> Task:
+    """The verdict is that run's: what it means here is seen when the work is merged."""
+    verdict = event.verdict or Verdict("passed", f"the work of {event.run}")
+    return replace(
+        task,
+        base=event.base,
+        tree=event.tree,
+        acceptance=replace(
+            task.acceptance, judged=True, verdict=replace(verdict, tree=event.tree), claim=event.summary
+        ),
+        examination=replace(task.examination, probes=event.probes, probed=event.tree),
+    )
+
+
 def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
     return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
@@ -149,6 +163,7 @@ def _apply_probe_ruled(task: Task, event: e.ProbeRuled, at: float) -> Task:
 ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.DoneClaimed: _apply_done_claimed,
     e.CheckFinished: _apply_check_finished,
+    e.WorkTaken: _apply_work_taken,
     e.FindingReturned: _apply_finding_returned,
     e.Disputed: _apply_disputed,
     e.ChangesAsked: _apply_changes_asked,

@@ -51,6 +51,8 @@ class Run(Struct, frozen=True):
     """The endpoint of each model, by its name; empty in old journals."""
     protocols: dict[str, Spoken] = {}
     """What its models used when it started."""
+    listed: str = ""
+    """The backlog and the goal in it that it works on."""
     checked: e.BaseChecked | None = None
     """What the goal's check said before any work."""
 
@@ -80,6 +82,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 inherited=event.inherited,
                 endpoints=event.endpoints,
                 protocols=event.protocols,
+                listed=event.listed,
                 started_at=record.at,
             )
         case e.RunResumed() as event:

@@ -113,6 +113,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     run: str = ""
     """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""
+    work: str = ""
+    """The finished run whose work is the step: it is merged and proven, and no agent works on it."""
     do: Literal["", "break", "continue"] = ""
     """Leave the nearest compound step that repeats, or begin its next pass."""
     condition: Condition | None = None

@@ -20,6 +20,8 @@ def is_agentless(step: Step) -> bool:
 
 def decide_agentless(task: Task) -> c.Command:
     """In progress: what it needs."""
+    if task.step.work:
+        return c.TakeWork()
     if classify_step(task.step) == "run":
         return _decide_command(task)
     if task.step.role == "critic":

@@ -204,7 +204,7 @@ def classify_step(step: Step) -> Kind:
         return "compound"
     if step.do:
         return "do"
-    if step.run:
+    if step.run or step.work:
         return "run"
     if step.test_command is not None and not step.instructions and not step.plan_first:
         return "check"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(
     "demo",
     short_help="Watch a whole run with a recorded model: no key, no network.",
-    epilog=format_example("bough demo", "bough demo project", "bough demo fix --dir /tmp/try-bough"),
+    epilog=format_example("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough"),
 )
 @click.argument("name", required=False)
 @click.option(
@@ -34,11 +35,13 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     replayed from a recording.
 
     `fix` (the default) is one task: some tests fail. `project` builds a program in three phases, two agents at a time:
-    one makes a mistake that a bug hunter repairs, one gets stuck and its task is replanned.
+    one makes a mistake that a bug hunter repairs, one gets stuck and its task is replanned. `backlog` is a night with
+    five goals: three are done and proven, one conflicts with another, one is given up.
     """
-    from bough.demo import find
+    from bough.demo import BACKLOG, find
 
-    return run_to_end(_show(find(name), folder, as_json))
+    demo = find(name)
+    return run_to_end(_show_night(demo, folder, as_json) if name == BACKLOG else _show(demo, folder, as_json))
 
 
 async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
@@ -65,3 +68,32 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     if not as_json:
         click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough rewind, bough apply.")
     return status
+
+
+async def _show_night(demo: Demo, folder: Path | None, as_json: bool) -> int:
+    from bough.app import Choices, open_session
+    from bough.app.backlog import add_goals, load_backlog, load_page
+    from bough.app.night import NightPlan
+    from bough.core.backlog.reading import read_list
+    from bough.demo import LIST, RecordedNight, own_environment, unpack
+    from bough.interfaces.cli.backlog_run import watch_night
+    from bough.interfaces.terminal.night_page import print_page
+    from bough.interfaces.terminal.output import make_output
+    from bough.trust.files import Place
+
+    project, recording = unpack(demo, folder)
+    click.echo(f"The model is a recording; everything else is real, in {project}.", err=as_json)
+    entries = read_list(Place(project, LIST).text(), LIST)
+    model = RecordedNight(recording, {name: entry.goal for name, entry in entries})
+    choices = Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
+    plan = NightPlan("backlog", demo.jobs, together="night", ask=False)
+    with own_environment():
+        async with open_session(project, create=True) as opened:
+            await add_goals(opened, await load_backlog(opened), entries)
+            night = await load_page(opened, await watch_night(opened, plan, choices, as_json), time.time())
+    if not as_json:
+        page = make_output()
+        page.line("")
+        print_page(page, night)
+        click.echo(f"\nLook around: cd {project}, then bough backlog report, bough diff, git log night, bough serve.")
+    return night.exit_status

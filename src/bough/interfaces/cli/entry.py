@@ -27,6 +27,7 @@ GROUPS = {
         "run": "Work on a goal in a private workspace.",
         "plan": "Plan a goal without running it.",
         "workflow": "Check, list and show written plans.",
+        "backlog": "Work through a list of goals and find proven branches in the morning.",
     },
     "Watch": {
         "runs": "List the runs of this project.",
@@ -60,6 +61,7 @@ GROUPS = {
         "trust": "Show what this repository's settings ask for, and allow it or not.",
         "config": "Show which settings are in force, and where they come from.",
         "completion": "Print shell completion for bash, zsh or fish.",
+        "lessons": "Show what runs proved about this repository.",
         "optimise": "Learn better planning prompts from the runs of this project.",
     },
     "Connect": {

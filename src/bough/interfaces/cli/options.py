@@ -187,41 +187,7 @@ def checks_option(command: F) -> F:
 
 def run_options(command: F) -> F:
     """How a run works, when it starts or resumes."""
-    options = (
-        *_model_options(),
-        *_agent_options(),
-        _trust_option(),
-        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on rounds."),
-        click.option(
-            "--max-tokens",
-            "tokens",
-            metavar="N",
-            type=click.IntRange(0),
-            help="Limit on tokens (default: 150,000 per round; 0: no limit).",
-        ),
-        click.option(
-            "--max-cost",
-            "cost",
-            metavar="USD",
-            type=click.FloatRange(0, min_open=True),
-            help="Limit on cost in US dollars; needs a known price for every model ([prices] in bough.toml).",
-        ),
-        click.option("--allow-unpriced", is_flag=True, help="Let --max-cost ignore calls without a known price."),
-        click.option(
-            "--max-minutes",
-            "minutes",
-            metavar="N",
-            type=click.FloatRange(0, min_open=True),
-            help="Limit on minutes of work.",
-        ),
-        *_sandbox_options(),
-        setup_option,
-        checks_option,
-        click.option(
-            "--accept-failing",
-            is_flag=True,
-            help="Tests that fail before the work may still fail after it; no others may.",
-        ),
+    patient = (
         click.option(
             "--wait-for-quota",
             is_flag=True,
@@ -232,17 +198,69 @@ def run_options(command: F) -> F:
             is_flag=True,
             help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
         ),
+    )
+    for option in reversed(patient):
+        command = option(command)
+    return work_options()(command)
+
+
+def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
+    """How one run works, or every run of a night (`each`: whose limits these are)."""
+    options: tuple[Callable[[F], F], ...] = (
+        *_model_options(),
+        *_agent_options(),
+        _trust_option(),
+        click.option("--rounds", metavar="N", type=click.IntRange(1), help=f"Limit on rounds{each}."),
+        click.option(
+            "--max-tokens",
+            "tokens",
+            metavar="N",
+            type=click.IntRange(0),
+            help=f"Limit on tokens{each} (default: 150,000 per round; 0: no limit).",
+        ),
+        click.option(
+            "--max-cost",
+            "cost",
+            metavar="USD",
+            type=click.FloatRange(0, min_open=True),
+            help=f"{cost}; needs a known price for every model ([prices] in bough.toml).",
+        ),
+        click.option("--allow-unpriced", is_flag=True, help="Let --max-cost ignore calls without a known price."),
+        click.option(
+            "--max-minutes",
+            "minutes",
+            metavar="N",
+            type=click.FloatRange(0, min_open=True),
+            help=f"Limit on minutes of work{each}.",
+        ),
+        *_sandbox_options(),
+        setup_option,
+        checks_option,
+        click.option(
+            "--accept-failing",
+            is_flag=True,
+            help="Tests that fail before the work may still fail after it; no others may.",
+        ),
         click.option(
             "--workers/--no-workers",
             default=None,
             help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
         ),
+        click.option(
+            "--lessons/--no-lessons",
+            default=None,
+            help="Tell runs what earlier ones proved, and keep what they prove (default: no): see `bough lessons`.",
+        ),
         _record_option(),
         json_option("One event per line, as it happens."),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

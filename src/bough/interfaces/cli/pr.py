@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from bough.core.acceptance.evidence_table import Evidence
 from bough.core.errors import UsageError
 from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+
+if TYPE_CHECKING:
+    from bough.app import Session
 
 
 @click.command(
@@ -35,13 +39,9 @@ def command(run: str | None, folder: Path, branch: str | None, steps: bool, part
 
 async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
-    from bough.core.textual.cleaning import clean_markdown, escape_text, fence
     from bough.interfaces.terminal.event_lines import STATUS_WORDS
-    from bough.interfaces.terminal.evidence import render_totals
     from bough.interfaces.terminal.formatting import first_sentence
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.verdict_text import describe_evidence
-    from bough.trust.files import Place
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
@@ -53,27 +53,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, pa
             )
         name_of_branch = branch or f"bough/{name}"
         made = await opened.branch(name, name_of_branch, steps=steps)
-        state, task = await opened.run(name), await opened.task(name)
-        stat = await opened.diff(name, stat=True)
-        goal = escape_text(state.plan.goal.instructions.strip())
-        verdict = task.acceptance.verdict
-        said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
-        reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
-        parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
-        table = await opened.evidence(name)
-        if table.accepted:
-            parts.append(f"**Not proven**: accepted by {table.accepted}.")
-        if table.rows:
-            asked = [
-                f"{render_totals(table)}.\n",
-                "| | requirement | | cases |",
-                "| --- | --- | --- | --- |",
-                *(_render_row(row) for row in table.rows),
-            ]
-            parts.append("\n".join(asked))
-        parts += ["## Changes", fence(stat.strip()), f"Made by bough (run `{name}`)."]
-        path = opened.home / f"pr-{name}.md"
-        Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
+        path, goal = await write_description(opened, name)
     if as_json:
         print_json({"run": name, "branch": name_of_branch, "commit": made, "description": str(path)})
         return
@@ -84,6 +64,37 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, pa
     page.line((f"  git push -u origin {name_of_branch}", "bold"))
     page.line((f"  gh pr create --head {name_of_branch} --title {title} --body-file {path}", "bold"))
     page.line((f'  glab mr create -s {name_of_branch} --title {title} --description "$(cat {path})"', "bold"))
+
+
+async def write_description(opened: Session, name: str) -> tuple[Path, str]:
+    """Write what a pull request for a run says: its evidence, not a model's words. Returns the file and the goal."""
+    from bough.core.textual.cleaning import clean_markdown, escape_text, fence
+    from bough.interfaces.terminal.evidence import render_totals
+    from bough.interfaces.terminal.verdict_text import describe_evidence
+    from bough.trust.files import Place
+
+    state, task = await opened.run(name), await opened.task(name)
+    stat = await opened.diff(name, stat=True)
+    goal = escape_text(state.plan.goal.instructions.strip())
+    verdict = task.acceptance.verdict
+    said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
+    reason = ["", clean_markdown(verdict.reason)] if verdict is not None else []
+    parts = [clean_markdown(goal), "## Evidence", "\n".join([f"- {said}", *reason])]
+    table = await opened.evidence(name)
+    if table.accepted:
+        parts.append(f"**Not proven**: accepted by {table.accepted}.")
+    if table.rows:
+        asked = [
+            f"{render_totals(table)}.\n",
+            "| | requirement | | cases |",
+            "| --- | --- | --- | --- |",
+            *(_render_row(row) for row in table.rows),
+        ]
+        parts.append("\n".join(asked))
+    parts += ["## Changes", fence(stat.strip()), f"Made by bough (run `{name}`)."]
+    path = opened.home / f"pr-{name}.md"
+    Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
+    return path, goal
 
 
 def _render_row(row: Evidence) -> str:

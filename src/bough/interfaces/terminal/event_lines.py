@@ -509,6 +509,10 @@ def _tell_command_finished(event: e.CommandFinished, follow: _Follow) -> Told:
     )
 
 
+def _tell_work_taken(event: e.WorkTaken, follow: _Follow) -> Told:
+    return f"takes over the work of {event.run}", "cyan"
+
+
 def _tell_reviewed(event: e.Reviewed, follow: _Follow) -> Told:
     if event.problems:
         return f"no review, so no approval: {event.problems[0]}", "yellow"
@@ -775,6 +779,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.CommandStarted: _tell_command_started,
     e.CommandFinished: _tell_command_finished,
     e.Reviewed: _tell_reviewed,
+    e.WorkTaken: _tell_work_taken,
     e.Summarized: _tell_summarized,
     e.TakenUp: _tell_taken_up,
     e.DoneClaimed: _tell_done_claimed,

@@ -88,7 +88,7 @@ def _render_way(step: Step) -> Iterator[Span]:
         case "compound":
             yield pluralize(len(step.steps), "step"), "cyan"
         case "run":
-            yield f"runs {step.run}", "blue"
+            yield f"the work of {step.work}" if step.work else f"runs {step.run}", "blue"
         case "do":
             yield "leaves the loop" if step.do == "break" else "next pass", "blue"
     if step.repeat > 1:

@@ -19,6 +19,7 @@ from bough.core.tree.task_state import SETTLED
 from bough.interfaces.cli.targets import find_standing
 from bough.interfaces.terminal.run_tree import TaskRow, list_rows
 from bough.views.charts import CHART_KINDS, Charts
+from bough.views.night import NightPage
 from bough.views.run_view import LIVE_KINDS, RunView
 from bough.views.waiting import KINDS as WAITING_KINDS
 from bough.views.waiting import WaitingView
@@ -214,6 +215,8 @@ class LiveRuns:
         self.journal = journal
         self._runs: dict[str, LiveRun] = {}
         self._ended: dict[str, float] = {}
+        self.night: tuple[object, NightPage] | None = None
+        """The backlog's page, and what it was made from."""
 
     async def run(self, name: str) -> LiveRun:
         """Up to date."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
+from bough.app.backlog import load_backlog, load_page
 from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
 from bough.core import events as e
@@ -27,11 +28,13 @@ from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
 from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
 from bough.interfaces.terminal.formatting import first_sentence, one_line
 from bough.interfaces.terminal.next_steps import list_next_steps
+from bough.interfaces.terminal.night_page import describe_details, describe_goal, describe_night, describe_totals
 from bough.interfaces.terminal.run_tree import TaskRow, describe_task, describe_trouble
 from bough.interfaces.terminal.run_tree import describe_standing as state_words
 from bough.interfaces.terminal.verdict_text import describe_verdict
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.charts import WORK
+from bough.views.night import GoalLine
 from bough.views.run_view import RunView
 from bough.views.stats import KINDS as STATS_KINDS
 from bough.views.stats import compute_stats
@@ -83,6 +86,35 @@ async def build_runs(project: str, lives: LiveRuns, start: int, limit: int) -> J
     return {
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
+        "night": await build_night(lives),
+    }
+
+
+async def build_night(lives: LiveRuns) -> Json | None:
+    """The backlog's page, in the words of the terminal; None: there is no list. Made again only when something
+    happened."""
+    backlog = await load_backlog(lives.journal)
+    known = set(await lives.names())
+    runs = [item.run for item in backlog.items.values() if item.run in known and not item.dropped]
+    marks = (backlog.seq, tuple((run.seq, run.status) for run in await lives.load(runs)))
+    if lives.night is None or lives.night[0] != marks:
+        lives.night = marks, await load_page(lives.journal, backlog, time.time())
+    page = lives.night[1]
+    if not page.goals:
+        return None
+    groups = [{"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups]
+    branch = f"Together on the branch {page.branch}." if page.branch else page.trouble
+    return {"title": describe_night(page), "totals": describe_totals(page), "branch": branch, "groups": groups}
+
+
+def _goal_to_dict(goal: GoalLine) -> Json:
+    words = [describe_goal(goal), *describe_details(goal)]
+    return {
+        "name": goal.name,
+        "title": first_sentence(goal.title),
+        "kind": goal.kind,
+        "run": Raw(goal.run),
+        "words": [one_line(text) for text in words if text],
     }
 
 

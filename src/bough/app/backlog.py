@@ -1,0 +1,180 @@
+"""A backlog in the journal's store: the person's changes to the list, and where each goal stands.
+
+A goal that is added gets a stream of its own, whose claim is also the right to work on it. Everything else that a
+person does goes into the control stream, which takes events from any process: the list may change during the night."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.stores.liveness import worker_id
+from bough.app.journal import Journal
+from bough.app.run_messages import find_person, load_waiting
+from bough.core import events as e
+from bough.core.backlog.decide import FOR_A_PERSON, Here, Seen, explain
+from bough.core.backlog.entry import GoalEntry, check_entry, make_name
+from bough.core.backlog.state import Backlog, BacklogItem, check_needs, fold_backlog, make_stream
+from bough.core.errors import ClaimHeld, UsageError, VersionConflict
+from bough.core.ids import CONTROL, RUN, slug
+from bough.core.journal.run_fold import Run
+from bough.views.night import NightPage, make_page
+
+DEFAULT = "backlog"
+LEASE = 15.0
+
+
+class AddedGoal(Struct, frozen=True):
+    """A goal that was added or not, and why not."""
+
+    name: str
+    entry: GoalEntry
+    refused: str = ""
+
+
+async def load_backlog(journal: Journal, name: str = DEFAULT) -> Backlog:
+    if name != slug(name):
+        raise UsageError(f"`{name}` is not a valid name of a backlog: use `{slug(name)}`.")
+    return fold_backlog(name, await journal.store.read(make_stream(name)))
+
+
+async def add_goals(
+    journal: Journal, backlog: Backlog, entries: Sequence[tuple[str, GoalEntry]], *, keep_going: bool = False
+) -> list[AddedGoal]:
+    """Add goals, each with a name or, without one, under the first words of the goal. Either all are right or, unless
+    it should `keep_going`, none is added."""
+    live = {item.name: item.entry for item in backlog.items.values() if not item.dropped}
+    goals = {entry.goal.strip(): name for name, entry in live.items()}
+    wanted: dict[str, GoalEntry] = {}
+    answers: list[AddedGoal] = []
+    for given, entry in entries:
+        name = given or make_name(entry)
+        try:
+            check_entry(entry, name)
+            if (known := goals.get(entry.goal.strip())) is not None:
+                raise UsageError(f"That goal is already in the backlog, as `{known}`.")
+            if name in backlog.items or name in wanted:
+                if given:
+                    raise UsageError(f"There is already a goal called `{name}`: give this one another name.")
+                name = _free_name(name, {*backlog.items, *wanted})
+        except UsageError as error:
+            if not keep_going:
+                raise
+            answers.append(AddedGoal(name, entry, str(error)))
+            continue
+        wanted[name], goals[entry.goal.strip()] = entry, name
+        answers.append(AddedGoal(name, entry))
+    wanted = {name: resolve_needs(backlog, entry, wanted) for name, entry in wanted.items()}
+    check_needs({**live, **wanted})
+    for name, entry in wanted.items():
+        await _list_goal(journal, backlog, name, entry)
+    return answers
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    number = 2
+    while f"{name}-{number}" in taken:
+        number += 1
+    return f"{name}-{number}"
+
+
+def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEntry] | None = None) -> GoalEntry:
+    """The entry with its needs by name; a person may give numbers and beginnings of names."""
+    names = [need if need in (added or {}) else backlog.find(need).name for need in entry.needs]
+    return replace(entry, needs=tuple(dict.fromkeys(names)))
+
+
+async def _list_goal(journal: Journal, backlog: Backlog, name: str, entry: GoalEntry) -> None:
+    store = journal.store
+    try:
+        async with store.claim(backlog.stream, name, worker_id(), LEASE) as claim:
+            await store.append(claim, [e.GoalListed(entry, find_person())], 0)
+    except (ClaimHeld, VersionConflict):
+        raise UsageError(
+            f"Another process has just added a goal called `{name}`: give this one another name."
+        ) from None
+
+
+async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry: GoalEntry) -> GoalEntry:
+    entry = resolve_needs(backlog, check_entry(entry, item.name))
+    entries = {each.name: each.entry for each in backlog.items.values() if not each.dropped}
+    check_needs({**entries, item.name: entry})
+    await journal.store.post(backlog.stream, CONTROL, e.GoalEdited(item.name, entry, find_person()))
+    return entry
+
+
+async def drop_goal(journal: Journal, backlog: Backlog, item: BacklogItem) -> list[str]:
+    """Remove a goal from the list. Returns the goals that need it: they cannot begin any more."""
+    await journal.store.post(backlog.stream, CONTROL, e.GoalDropped(item.name, find_person()))
+    return [one.name for one in backlog.items.values() if item.name in one.entry.needs and not one.dropped]
+
+
+async def move_goal(journal: Journal, backlog: Backlog, item: BacklogItem, before: str) -> None:
+    await journal.store.post(backlog.stream, CONTROL, e.GoalMoved(item.name, before, find_person()))
+
+
+# ── where goals stand ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def look_at_runs(journal: Journal, backlog: Backlog, mine: frozenset[str] = frozenset()) -> dict[str, Seen]:
+    """What became of the runs of goals that are not proven yet: a person may have answered, resumed, verified or
+    accepted one anywhere."""
+    found: dict[str, Seen] = {}
+    for item in backlog.items.values():
+        settled = item.report is not None and item.report.status == "completed"
+        if not item.run or item.name in mine or settled or item.dropped:
+            continue
+        if (seen := await _look_at_run(journal, item, make_listing(backlog, item.name))) is not None:
+            found[item.name] = seen
+    return found
+
+
+async def _look_at_run(journal: Journal, item: BacklogItem, listing: str) -> Seen | None:
+    run = await journal.run(item.run)
+    if not is_of(run, listing):
+        return None
+    if await journal.store.holder(item.run, RUN) is not None:
+        return Seen("running", live=True)
+    if item.report is None:
+        return None  # It was interrupted: whoever takes the goal resumes it.
+    status = run.end.end if run.end is not None else run.halt.reason if run.halt is not None else ""
+    why = run.end.summary if run.end is not None else run.halt.message if run.halt is not None else ""
+    if not status:
+        return None
+    waits = status in FOR_A_PERSON
+    return Seen(status, why, answered=waits and not (await load_waiting(journal, item.run)).open(live=False))
+
+
+def make_listing(backlog: Backlog, item: str) -> str:
+    """How a run names the goal that it works on."""
+    return f"{backlog.name}/{item}"
+
+
+def is_of(run: Run, listing: str) -> bool:
+    """Whether a run of that name works on that goal: another process may have taken its name first."""
+    return run.version > 0 and run.listed == listing
+
+
+async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage:
+    """The list with everything that a report says about it."""
+    items = [item for item in backlog.items.values() if not item.dropped]
+    elsewhere = frozenset([item.name for item in items if await _is_held(journal, backlog, item)])
+    here = Here(now, seen=await look_at_runs(journal, backlog), elsewhere=elsewhere)
+    goals = {item.name: explain(backlog, item, here) for item in items}
+    views = {item.name: view for item in items if item.run and (view := await journal.view(item.run)).started_at}
+    questions, shown = {}, {}
+    for name, one in goals.items():
+        run = backlog.items[name].run
+        if one.kind == "waiting":
+            asked = (await load_waiting(journal, run)).open(live=False)
+            questions[name] = "; ".join(each.question for each in asked if each.question) or one.why
+        if one.kind in ("proven", "not_proven"):
+            rows = (await journal.evidence(run)).rows
+            shown[name] = (sum(row.standing == "proven" for row in rows), len(rows))
+    return make_page(backlog, goals, views, questions, shown)
+
+
+async def _is_held(journal: Journal, backlog: Backlog, item: BacklogItem) -> bool:
+    return item.running and await journal.store.holder(backlog.stream, item.name) is not None

@@ -1,0 +1,436 @@
+"""Work through a backlog: every goal is a run of its own, as many at once as the person allows.
+
+`core.backlog.decide` says what comes next; here it is done. A goal's claim is the right to work on it, and what is
+about to happen is durable first: after `kill -9` the next process finds the runs again, and no goal is taken twice,
+here or on another machine that shares the store."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bough.adapters.stores.liveness import worker_id
+from bough.adapters.stores.news import News
+from bough.adapters.workspaces import deliver
+from bough.app.backlog import LEASE, is_of, load_backlog, look_at_runs, make_listing
+from bough.app.choices import Choices, RunObserver
+from bough.app.night_branch import TOGETHER, NightBranch
+from bough.app.run_messages import find_person
+from bough.app.session import Session, StartingPoint
+from bough.core import events as e
+from bough.core.backlog.decide import CallOff, End, Here, Move, Take, Wait, decide
+from bough.core.backlog.entry import GoalReport
+from bough.core.backlog.state import Backlog, BacklogItem, Night, evolve_backlog
+from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError, VersionConflict, WorkspaceError
+from bough.core.ids import CONTROL, GOAL, slug
+from bough.core.journal.run_fold import Run
+from bough.core.planning.plan import build_goal_step
+from bough.core.tree.file_overlap import Touched, list_touched_files
+from bough.ports import Claim, Stop
+from bough.views.run_view import Outcome
+
+OFTEN = 1.0
+"""Seconds between two looks at the list, however much is written to the journal."""
+
+Deliver = Callable[[Session, str, str], Awaitable[str]]
+"""Opens a pull request for a run's branch, and returns its address."""
+
+
+class NightPlan(Struct, frozen=True):
+    """What a person chose for the night."""
+
+    name: str
+    jobs: int = 1
+    until: float = 0.0
+    cost: float | None = None
+    per_goal: float | None = None
+    """Dollars that one goal may cost."""
+    together: str = ""
+    max_disk: int = 0
+    """Bytes that bough may keep for the project; 0: no limit."""
+    partial: bool = False
+    """Work that is finished and not proven gets a branch, too."""
+    ask: bool = True
+    """A goal that is stuck waits for the person's answer; otherwise it is given up."""
+    deliver: Deliver | None = None
+
+
+class NightObserver(Struct, frozen=True):
+    stop: Stop = field(default_factory=Stop)
+    listed: Callable[[Backlog, e.Record], None] = lambda backlog, record: None
+    """Something happened to the list."""
+    recorded: Callable[[e.Record], None] = lambda record: None
+    """Something happened in a run."""
+
+
+class _Live(Struct, frozen=True, eq=False):
+    """A goal that this process works on."""
+
+    item: BacklogItem
+    stop: Stop
+    work: asyncio.Task[None]
+
+
+async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
+    """Until nothing is left to do, or the night is over. Returns the list as it is then."""
+    if plan.together:
+        known = (await load_backlog(session, plan.name)).open_night
+        if known is None or not known.together:  # Else an earlier process may have made it.
+            deliver.require_free_branch(session.root, plan.together)
+    session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
+    worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
+    async with _heartbeat(session):
+        await worker.begin()
+        try:
+            why = await worker.run_to_end()
+        finally:
+            await worker.leave()
+        return await worker.finish(why)
+
+
+@asynccontextmanager
+async def _heartbeat(session: Session) -> AsyncIterator[None]:
+    """Keep the claims of goals whose run is just beginning or has just ended."""
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            with suppress(StoreError):  # A claim that is lost meanwhile is noticed by the next append.
+                await session.store.renew(worker_id(), LEASE)
+
+    beating = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        await asyncio.gather(beating, return_exceptions=True)
+
+
+class NightWorker:
+    def __init__(
+        self, session: Session, plan: NightPlan, choices: Choices, watch: NightObserver, backlog: Backlog
+    ) -> None:
+        self.session = session
+        self.plan = plan
+        self.choices = choices
+        self.watch = watch
+        self.backlog = backlog
+        self.live: dict[str, _Live] = {}
+        self._news = News(session.store)
+        self._woken = asyncio.Event()
+        self._looked = 0.0
+        self._refused: set[str] = set()
+        """Goals whose claim somebody else had a moment ago."""
+
+    # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def begin(self) -> None:
+        """Start a night, or join the one that another process is working on or was killed in."""
+        session, plan, night = self.session, self.plan, self.backlog.open_night
+        if night is not None:
+            chosen = plan.cost or night.started.cost, plan.together or night.started.together
+            if chosen != (night.started.cost, night.started.together):
+                await self._post(replace(night.started, cost=chosen[0], together=chosen[1], by=find_person()))
+            return
+        commit = await asyncio.to_thread(deliver.find_commit, session.root, "HEAD")
+        base = await session.workspaces.take()
+        await self._post(e.NightStarted(base, commit, plan.cost, plan.together, find_person()))
+
+    async def run_to_end(self) -> str:
+        """Why it ends, as a phrase."""
+        unwatch = self.watch.stop.watch(self._woken.set)
+        try:
+            while True:
+                self._woken.clear()
+                await self._catch_up()
+                moves = decide(self.backlog, await self._look())
+                for move in moves:
+                    if isinstance(move, End):
+                        return move.why
+                    await self._do(move)
+                if all(isinstance(move, CallOff) for move in moves):
+                    await self._wait(0.0)
+        finally:
+            unwatch()
+
+    async def _do(self, move: Move) -> None:
+        match move:
+            case Take(name, cost):
+                if not await self._take(self.backlog.items[name], cost):
+                    self._refused.add(name)
+                    await self._wait(time.time() + OFTEN)
+            case CallOff(name, why):
+                live = self.live[name]
+                if not live.stop.requested or (self.watch.stop.now and not live.stop.now):
+                    live.stop.request(now=self.watch.stop.now, halt=("stopped", why))
+            case Wait(until):
+                await self._wait(until)
+
+    async def _wait(self, until: float) -> None:
+        """Sleep until a goal ends, somebody writes to the journal, or that moment comes."""
+        for name, live in list(self.live.items()):
+            if live.work.done():
+                self.live.pop(name).work.result()
+                return
+        waits = [live.work for live in self.live.values()]
+        woken, news = asyncio.create_task(self._woken.wait()), asyncio.create_task(self._news.wait())
+        left = max(0.0, until - time.time()) if until else None
+        try:
+            await asyncio.wait([*waits, woken, news], timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            if news.done() and not any(work.done() for work in waits):
+                pause = max(0.0, self._looked + OFTEN - time.monotonic())
+                await asyncio.wait([*waits, woken], timeout=pause, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in (woken, news):
+                each.cancel()
+            await asyncio.gather(woken, news, return_exceptions=True)
+        for name in [name for name, live in self.live.items() if live.work.done()]:
+            self.live.pop(name).work.result()
+
+    async def _catch_up(self) -> None:
+        self._looked = time.monotonic()
+        known = self.backlog.seq
+        for record in await self.session.store.read(self.backlog.stream, since=known):
+            self.backlog = evolve_backlog(self.backlog, record)
+            self.watch.listed(self.backlog, record)
+
+    async def _post(self, event: e.AnyEvent) -> None:
+        await self.session.store.post(self.backlog.stream, CONTROL, event)
+        await self._catch_up()
+
+    async def _look(self) -> Here:
+        session, backlog, mine = self.session, self.backlog, frozenset(self.live)
+        running = [item.name for item in backlog.items.values() if item.running and item.name not in mine]
+        held = [name for name in running if await session.store.holder(backlog.stream, name) is not None]
+        refused, self._refused = self._refused, set()
+        return Here(
+            now=time.time(),
+            jobs=self.plan.jobs,
+            mine=mine,
+            elsewhere=frozenset(held) | (refused - mine),
+            seen=await look_at_runs(session, backlog, mine),
+            touched=await self._find_touched() if len(mine) < self.plan.jobs else {},
+            per_goal=self.plan.per_goal,
+            until=self.plan.until,
+            full=await self._find_full_disk(),
+            stopping=self.watch.stop.requested,
+        )
+
+    async def _find_touched(self) -> dict[str, Touched]:
+        """What the goals of this process have changed so far."""
+        found: dict[str, Touched] = {}
+        for name, live in self.live.items():
+            with suppress(UsageError, WorkspaceError):  # It has not begun, or is just being written.
+                task = await self.session.task(live.item.run)
+                if task.base != task.tree:
+                    found[name] = list_touched_files(await self.session.workspaces.diff(task.base, task.tree))
+        return found
+
+    async def _find_full_disk(self) -> str:
+        if not self.plan.max_disk or len(self.live) >= self.plan.jobs:
+            return ""
+        used = await asyncio.to_thread(self.session.size)
+        if used >= self.plan.max_disk and not self.live and await self.session.tidy():
+            used = await asyncio.to_thread(self.session.size)
+        if used < self.plan.max_disk:
+            return ""
+        return f"bough keeps {used / 1e9:.1f} GB here, the limit is {self.plan.max_disk / 1e9:g} GB"
+
+    # ── one goal ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _take(self, item: BacklogItem, cost: float | None) -> bool:
+        """Claim the goal and record which run works on it; False: somebody else has it."""
+        session, held = self.session, AsyncExitStack()
+        night = self.backlog.open_night
+        assert night is not None
+        try:
+            claim = await held.enter_async_context(
+                session.store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
+            )
+            taken = await self._plan_taking(item, night, cost)
+            await session.store.append(claim, [taken], item.version)
+        except (ClaimHeld, ClaimLost, VersionConflict):
+            await held.aclose()
+            return False
+        except BaseException:
+            await held.aclose()
+            raise
+        await self._catch_up()
+        stop = Stop()
+        if self.watch.stop.requested:
+            stop.request(now=self.watch.stop.now)
+        item = self.backlog.items[item.name]
+        self.live[item.name] = _Live(item, stop, asyncio.create_task(self._carry(item, claim, held, stop)))
+        return True
+
+    async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
+        """The run that works on it: the one that began, unless that is finished or the goal is another one now."""
+        session, before = self.session, 0.0
+        name = item.run if item.run == slug(item.run) else ""  # A journal is no reason to leave the workspaces' folder.
+        run = await session.run(name) if name else Run("")
+        again = is_of(run, make_listing(self.backlog, item.name)) and not _is_outdated(run, item)
+        if again or (name and item.running and not run.version):
+            spent = (await session.view(item.run)).spend.cost if run.version else 0.0
+            # What it has cost this night counts for the night, whatever happened in between.
+            tonight = item.night == night.number and item.taken is not None
+            before = item.taken.before if tonight and item.taken is not None else spent
+            reserved = cost + spent - before if cost is not None else None
+            known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
+            return replace(known, cost=reserved, before=before, worker=worker_id())
+        base = night.started.base
+        for need in item.entry.needs:
+            base = await self._add_work(base, need)
+        origin = night.started.base if base != night.started.base else ""
+        name = await session.find_free_name()
+        return e.GoalTaken(name, base, origin, cost, before, night.started.commit, worker_id())
+
+    async def _add_work(self, tree: str, need: str) -> str:
+        """The tree with the work of a goal that is needed. Empty: they conflict."""
+        if not tree:
+            return ""
+        done = await self.session.work(self.backlog.items[need].run)
+        merged = await self.session.workspaces.merge(done.base, tree, done.tree)
+        return "" if merged.conflicts else merged.tree
+
+    async def _carry(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
+        """Work on a goal that is claimed, and record what came of it."""
+        async with held:
+            try:
+                report = await self._work_on(item, claim, stop)
+            except ClaimHeld:
+                return  # A person has resumed the run elsewhere: what comes of it is seen when that process ends.
+            except ClaimLost:
+                return  # This process was away for long, and another one has taken the goal.
+            except (BoughError, OSError) as error:
+                report = GoalReport("error", str(error))
+            if report is None:
+                return
+            item = (await load_backlog(self.session, self.plan.name)).items[item.name]
+            if item.dropped:
+                report = replace(report, status="dropped", why="removed from the list")
+            with suppress(ClaimLost):
+                await self.session.store.append(claim, [e.GoalSettled(report)], item.version)
+
+    async def _work_on(self, item: BacklogItem, claim: Claim, stop: Stop) -> GoalReport | None:
+        session, taken = self.session, item.taken
+        assert taken is not None
+        if not taken.base:
+            return GoalReport(
+                "failed", f"the work of the goals that it needs ({', '.join(item.entry.needs)}) conflicts"
+            )
+        run = await session.run(item.run)
+        listing = make_listing(self.backlog, item.name)
+        choices = self._choose(item)
+        watch = RunObserver(stop, recorded=self.watch.recorded)
+        if is_of(run, listing):
+            begun = await session.as_begun(item.run, choices)
+            return await self._report(item, await begun.resume(item.run, choices, watch))
+        step = build_goal_step(item.entry.goal, check=item.entry.check or None)
+        point = StartingPoint(item.run, taken.base, taken.origin, listing)
+        if run.version:  # Another process has taken the name for a run of its own.
+            again = replace(taken, run=await session.find_free_name())
+            await session.store.append(claim, [again], item.version)
+            return await self._work_on(replace(item, run=again.run, version=item.version + 1), claim, stop)
+        return await self._report(item, await session.start(step, choices, watch, point))
+
+    def _choose(self, item: BacklogItem) -> Choices:
+        """The person's choices for the night, with the limits of this goal."""
+        taken, entry, choices = item.taken, item.entry, self.choices
+        assert taken is not None
+        limits = [limit for limit in (taken.cost, self.plan.per_goal, entry.cost) if limit is not None]
+        return replace(
+            choices,
+            rounds=entry.rounds or choices.rounds,
+            tokens=entry.tokens or choices.tokens,
+            minutes=entry.minutes or choices.minutes,
+            cost=min(limits) + taken.before if limits else None,
+            jobs=None,
+            ask_later=self.plan.ask,
+        )
+
+    async def _report(self, item: BacklogItem, outcome: Outcome) -> GoalReport:
+        """What came of a run, with a branch for what is proven."""
+        session, commit_before = self.session, item.taken.commit if item.taken is not None else ""
+        report = GoalReport(outcome.status, outcome.summary, outcome.spend, outcome.until)
+        if not await session.store.read(outcome.run, GOAL, kinds=("TaskCreated",)):
+            return report
+        task = await session.task(outcome.run)
+        files = tuple(change.path for change in await session.workspaces.changes(task.base, task.tree))
+        counts = [
+            line.split("\t") for line in (await session.workspaces.count_changes(task.base, task.tree)).split("\0")
+        ]
+        added, removed = (
+            sum(int(line[at]) for line in counts if line[at : at + 1] and line[at].isdigit()) for at in (0, 1)
+        )
+        report = replace(report, files=files, added=added, removed=removed)
+        if not (outcome.completed or (self.plan.partial and outcome.status == "not_proven")) or not files:
+            return report
+        if outcome.completed:
+            report = replace(report, conflicts=await self._find_conflicts(item, task.base, task.tree, files))
+        if not commit_before:
+            return report
+        branch = f"bough/{outcome.run}"
+        try:
+            commit = await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}")
+            # A process that was killed may have made it.
+            commit = commit or await session.branch(outcome.run, branch, at=commit_before)
+            report = replace(report, branch=branch, commit=commit)
+            if self.plan.deliver is not None:
+                report = replace(report, address=await self.plan.deliver(session, outcome.run, branch))
+        except BoughError as error:
+            report = replace(report, why=f"{report.why}; {error}")
+        return report
+
+    async def _find_conflicts(
+        self, item: BacklogItem, base: str, tree: str, files: tuple[str, ...]
+    ) -> dict[str, tuple[str, ...]]:
+        """Finished goals of the night whose work does not merge with this one's. Only those that changed the same files
+        are tried."""
+        found: dict[str, tuple[str, ...]] = {}
+        for other in self.backlog.items.values():
+            shared = other.report is not None and other.report.branch and set(files) & set(other.report.files)
+            if other.name == item.name or not shared or other.night != self.backlog.items[item.name].night:
+                continue
+            done = await self.session.task(other.run)
+            merged = await self.session.workspaces.merge(base, done.tree, tree) if done.base == base else None
+            if merged is not None and merged.conflicts:
+                found[other.name] = merged.conflicts
+        return found
+
+    # ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def leave(self) -> None:
+        """Nothing that this process started outlives it. Goals that are cut off are resumed by the next one."""
+        for live in self.live.values():
+            live.work.cancel()
+        await asyncio.gather(*(live.work for live in self.live.values()), return_exceptions=True)
+        self._news.close()
+
+    async def finish(self, why: str) -> Backlog:
+        """Bring the branches together, if that is wanted and nobody works on a goal any more."""
+        await self._catch_up()
+        night = self.backlog.open_night
+        busy = [item for item in self.backlog.items.values() if item.running]
+        held = [i for i in busy if await self.session.store.holder(self.backlog.stream, i.name) is not None]
+        if night is None or held or (busy and self.watch.stop.requested):
+            return self.backlog
+        if night.started.together and not self.watch.stop.requested and night.joined is None:
+            with suppress(ClaimHeld):  # Another process does.
+                async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
+                    work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
+                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded))
+        if not self.watch.stop.requested:
+            await self._post(e.NightEnded(why))
+        return self.backlog
+
+
+def _is_outdated(run: Run, item: BacklogItem) -> bool:
+    """The run is finished and the person has changed the goal since, or it works on another goal than the list says."""
+    goal = run.plan.goal
+    other = goal.instructions != item.entry.goal.strip() or (goal.test_command or "") != item.entry.check
+    return item.edited and (other or run.end is not None)

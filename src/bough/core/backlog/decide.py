@@ -1,0 +1,281 @@
+"""What a process that works on a backlog does next: a pure function of the list's events and of what that process sees.
+
+One function, `explain`, says where a goal stands and why; the scheduler and the page in the morning both use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from msgspec import Struct, field
+
+from bough.core.backlog.entry import GoalReport
+from bough.core.backlog.state import Backlog, BacklogItem
+from bough.core.tree.file_overlap import Touched, find_blocking_step, find_busy_files
+
+Kind = Literal["proven", "not_proven", "waiting", "given_up", "running", "ready", "not_begun", "dropped"]
+KINDS: tuple[Kind, ...] = ("proven", "not_proven", "waiting", "given_up", "running", "ready", "not_begun", "dropped")
+
+DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
+"""Ways a run ends that another try would not change, unless the person changes the goal."""
+FOR_A_PERSON = frozenset({"waiting", "needs_approval"})
+FIRST_WAIT = 30.0
+"""Seconds before a model that was unavailable is tried again; doubled each time …"""
+LONGEST_WAIT = 900.0
+TIMES = 8
+"""… and so often, about an hour and a half in all, before the night ends for it."""
+LEAST = 0.01
+"""Dollars below which no goal begins."""
+
+
+class GoalStanding(Struct, frozen=True):
+    """Where a goal stands."""
+
+    kind: Kind
+    why: str = ""
+    until: float = 0.0
+    """When it can begin or continue, if that is only a matter of time."""
+
+
+class Seen(Struct, frozen=True):
+    """What became of a goal's run since the list was told, in this process or in another."""
+
+    status: str
+    why: str = ""
+    live: bool = False
+    """A process runs it."""
+    answered: bool = False
+    """A person has answered what it waited for."""
+
+
+class Here(Struct, frozen=True):
+    """What the process sees, and what it may do."""
+
+    now: float
+    jobs: int = 1
+    mine: frozenset[str] = frozenset()
+    """Goals that it works on."""
+    elsewhere: frozenset[str] = frozenset()
+    """Goals that another live process works on."""
+    seen: Mapping[str, Seen] = field(default_factory=dict)
+    touched: Mapping[str, Touched] = field(default_factory=dict)
+    """Files that running goals have changed so far."""
+    per_goal: float | None = None
+    """Dollars that one goal may cost."""
+    until: float = 0.0
+    """When the night ends; 0: when everything is done."""
+    full: str = ""
+    """Why nothing new may begin: the disk."""
+    stopping: bool = False
+    """The person has asked to stop."""
+
+
+class Take(Struct, frozen=True):
+    """Work on the goal: start its run, or resume it."""
+
+    item: str
+    cost: float | None = None
+
+
+class CallOff(Struct, frozen=True):
+    """Stop the goal's run, which this process drives."""
+
+    item: str
+    why: str
+
+
+class Wait(Struct, frozen=True):
+    """Nothing to do until something happens, or until then (0: only when something happens)."""
+
+    until: float = 0.0
+
+
+class End(Struct, frozen=True):
+    """Nothing is left that this process could do."""
+
+    why: str
+
+
+Move = Take | CallOff | Wait | End
+
+
+def explain(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
+    """Where a goal stands, and why."""
+    alone = _explain_alone(backlog, item, here)
+    if alone.kind not in ("ready", "not_begun"):
+        return alone
+    lacking = _lacks(backlog, item, here)
+    return GoalStanding("not_begun", lacking) if lacking else alone
+
+
+def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStanding:
+    """The same, whatever it needs."""
+    seen, report = here.seen.get(item.name), item.report
+    status = seen.status if seen is not None else report.status if report is not None else ""
+    why = (seen.why if seen is not None else "") or (report.why if report is not None else "")
+    if item.dropped:
+        return GoalStanding("dropped", "removed from the list")
+    if item.name in here.mine or item.name in here.elsewhere:
+        return GoalStanding("running")
+    if seen is not None and seen.live:
+        return GoalStanding("running", "in another process")
+    if status == "completed":
+        return GoalStanding("proven", why)
+    if item.edited and report is not None:
+        return GoalStanding("ready", "changed since its last try")
+    if status == "not_proven":
+        return GoalStanding("not_proven", why)
+    answered = seen is not None and seen.answered
+    if status in FOR_A_PERSON and not answered:
+        return GoalStanding("waiting", why)
+    if status in DECIDED:
+        return GoalStanding("given_up", why)
+    if report is None or answered:
+        return GoalStanding("ready", "interrupted" if item.taken is not None else "")
+    return _explain_halt(backlog, item, report, here)
+
+
+def _explain_halt(backlog: Backlog, item: BacklogItem, report: GoalReport, here: Here) -> GoalStanding:
+    """It rests, and only time, or another night, changes that."""
+    until = 0.0
+    if report.status == "quota":
+        until = report.until
+    elif report.status == "unavailable" and _is_this_night(backlog, item) and backlog.gone <= TIMES:
+        until = item.settled_at + min(FIRST_WAIT * 2 ** max(backlog.gone - 1, 0), LONGEST_WAIT)
+    if until:
+        return GoalStanding("ready" if until <= here.now else "not_begun", report.why, until)
+    # It was stopped, or could not run in this environment: a new night is a new try.
+    return GoalStanding("not_begun" if _is_this_night(backlog, item) else "ready", report.why)
+
+
+def _has_news(item: BacklogItem, standing: GoalStanding, here: Here) -> bool:
+    """Its run was finished by another process, and the list does not know what came of it."""
+    seen, known = here.seen.get(item.name), item.report.status if item.report is not None else ""
+    return (
+        seen is not None and seen.status in DECIDED - {known} and standing.kind not in ("ready", "running", "dropped")
+    )
+
+
+def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
+    return backlog.open_night is not None and item.night == backlog.open_night.number
+
+
+def _lacks(backlog: Backlog, item: BacklogItem, here: Here) -> str:
+    """Which need is not met, as a phrase; empty: none."""
+    for need in item.entry.needs:
+        other = backlog.items.get(need)
+        if other is None or other.dropped:
+            return f"it needs {need}, which is not in the list"
+        standing = _explain_alone(backlog, other, here)
+        if standing.kind != "proven" and _needs(backlog, other, item.name):
+            return f"it needs {need}, which needs it"
+        if standing.kind != "proven":
+            return f"it needs {need}, which is {describe_kind(standing.kind)}"
+    return ""
+
+
+def _needs(backlog: Backlog, item: BacklogItem, name: str) -> bool:
+    """Whether it needs that goal, directly or not. A list is checked before it is kept; two people who edit it at once
+    can still make a circle."""
+    reached, found = [item.name], set[str]()
+    while reached:
+        known = backlog.items.get(reached.pop())
+        for need in known.entry.needs if known is not None else ():
+            if need == name:
+                return True
+            if need not in found:
+                found.add(need)
+                reached.append(need)
+    return False
+
+
+def describe_kind(kind: Kind) -> str:
+    return {
+        "proven": "proven",
+        "not_proven": "finished but not proven",
+        "waiting": "waiting for an answer",
+        "given_up": "given up",
+        "running": "not finished yet",
+        "ready": "not finished yet",
+        "not_begun": "not begun",
+        "dropped": "not in the list",
+    }[kind]
+
+
+def decide(backlog: Backlog, here: Here) -> list[Move]:
+    """The moves of a process, most urgent first. Never empty: with nothing to do it waits, or its part is over."""
+    off = [CallOff(name, "removed from the list") for name in sorted(here.mine) if backlog.items[name].dropped]
+    late = bool(here.until) and here.now >= here.until
+    if late or here.stopping:
+        why = "the night is over" if late else "a person stopped it"
+        stopped: list[Move] = [CallOff(name, why) for name in sorted(here.mine)]
+        return stopped or [End(why)]
+    standings = {item.name: explain(backlog, item, here) for item in backlog.items.values()}
+    ready = [backlog.items[name] for name, one in standings.items() if one.kind == "ready"]
+    ready += [item for item in backlog.items.values() if _has_news(item, standings[item.name], here)]
+    held = _hold_back(backlog, standings, here)
+    if ready and not held and len(here.mine) < here.jobs:
+        item = _choose(backlog, ready, here)
+        return [*off, Take(item.name, _grant(backlog, len(ready), here))]
+    if off:
+        return list(off)
+    waits = [one.until for one in standings.values() if one.until > here.now and one.kind == "not_begun"]
+    until = min([*waits, *([here.until] if here.until else [])], default=0.0)
+    if here.mine or any(one.kind == "running" for one in standings.values()):
+        return [Wait(until)]
+    if held and not waits:
+        return [End(held)]
+    if waits:
+        return [Wait(until)]
+    if here.until and any(one.kind == "waiting" for one in standings.values()):
+        return [Wait(until)]  # An answer may come: until then nothing is spent.
+    return [End(_describe_end(standings.values()))]
+
+
+def _hold_back(backlog: Backlog, standings: Mapping[str, GoalStanding], here: Here) -> str:
+    """Why nothing may begin, although something is ready."""
+    if here.full:
+        return here.full
+    night = backlog.open_night
+    if night is not None and night.started.cost is not None and _left(backlog) < LEAST:
+        return f"the night's budget of ${night.started.cost:g} is spent"
+    gone = [name for name, one in standings.items() if one.kind == "not_begun" and one.until > here.now]
+    if backlog.gone > TIMES or any(_is_this_night(backlog, backlog.items[name]) for name in gone):
+        return "the model is unavailable"  # Another goal would fare no better.
+    return ""
+
+
+def _left(backlog: Backlog) -> float:
+    """Dollars of the night that are neither spent nor reserved."""
+    night = backlog.open_night
+    assert night is not None and night.started.cost is not None
+    reserved = sum(i.taken.cost or 0.0 for i in backlog.items.values() if i.running and i.taken is not None)
+    return night.started.cost - backlog.spent - reserved
+
+
+def _grant(backlog: Backlog, ready: int, here: Here) -> float | None:
+    """Dollars for one more goal: its share of what is left for the goals that can run at once."""
+    night = backlog.open_night
+    if night is None or night.started.cost is None:
+        return here.per_goal
+    share = _left(backlog) / max(1, min(here.jobs - len(here.mine), ready))
+    return min(share, here.per_goal) if here.per_goal is not None else share
+
+
+def _choose(backlog: Backlog, ready: list[BacklogItem], here: Here) -> BacklogItem:
+    """The first of the most urgent ones whose files no running goal changes; where all overlap, the first."""
+    running = [backlog.items[name] for name in (*here.mine, *here.elsewhere) if name in backlog.items]
+    busy = find_busy_files([item.entry.step(item.name) for item in running], here.touched)
+    # What was begun comes first: its work so far is worth more than a fresh start.
+    order = sorted(ready, key=lambda item: (item.taken is None, -item.entry.priority))
+    free = (item for item in order if find_blocking_step(item.entry.step(item.name), busy) is None)
+    return next(free, order[0])
+
+
+def _describe_end(standings: Iterable[GoalStanding]) -> str:
+    kinds = {one.kind for one in standings}
+    if kinds <= {"proven", "dropped"}:
+        return "every goal is done and proven" if "proven" in kinds else "there is nothing to do"
+    if "waiting" in kinds:
+        return "what is left waits for an answer"
+    return "nothing is left that can begin"

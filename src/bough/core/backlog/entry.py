@@ -1,0 +1,89 @@
+"""One goal of a backlog, as a person wrote it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.budget.ledger import Spend
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL, slug
+from bough.core.planning.plan import Step, build_goal_step
+
+LONGEST = 1_000_000
+"""Characters of a goal. More is no goal but a file, which belongs in the repository."""
+
+
+class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    goal: str
+    check: str = ""
+    """The command that proves it; empty: the one that bough finds."""
+    needs: tuple[str, ...] = ()
+    """Names of goals that must be proven first. It starts from their work."""
+    priority: int = 0
+    """Those with a higher number begin first."""
+    labels: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    """Files that it is expected to change, where the person says so: goals that share one do not run at the same time
+    if there is another goal to run."""
+    rounds: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+    """What it may spend; None: as the night or the settings say."""
+    source: str = ""
+    """Where it comes from: the address of an issue, a file and a line."""
+
+    @property
+    def title(self) -> str:
+        return next(iter(self.goal.strip().splitlines()), "").strip().lstrip("# ")
+
+    def step(self, name: str) -> Step:
+        """It as a step, to compare the files that it changes with those of others."""
+        return replace(build_goal_step(self.goal, check=self.check or None), name=name, files=self.files)
+
+
+class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What came of a goal, when its run ended or halted."""
+
+    status: str
+    """As of the run: `completed`, `not_proven`, `failed`, `waiting`, `budget` …; `dropped`; `error`: it never ran."""
+    why: str = ""
+    spend: Spend = Spend()
+    until: float = 0.0
+    """When it can continue, if known."""
+    branch: str = ""
+    commit: str = ""
+    address: str = ""
+    """Of its pull request."""
+    files: tuple[str, ...] = ()
+    """What it changed."""
+    added: int = 0
+    removed: int = 0
+    """Lines."""
+    conflicts: dict[str, tuple[str, ...]] = {}
+    """Finished goals that it cannot be merged with, and the files."""
+
+
+def make_name(entry: GoalEntry) -> str:
+    """A short name from the first words of the goal."""
+    name = slug(entry.title, 34)
+    return f"{name}-1" if name == GOAL else name
+
+
+def check_entry(entry: GoalEntry, name: str) -> GoalEntry:
+    """The entry, or an error that says what is wrong with it."""
+    if not entry.goal.strip():
+        raise UsageError("The goal is empty: say what should be true when the work is done.")
+    if len(entry.goal) > LONGEST:
+        raise UsageError(
+            f"The goal `{name}` has {len(entry.goal):,} characters, more than {LONGEST:,}: put the text into a file of "
+            "the repository and name it in the goal."
+        )
+    if name != slug(name) or name == GOAL:
+        raise UsageError(f"`{name}` is not a valid name: use `{slug(name) if name != GOAL else 'goal-1'}`.")
+    for limit in ("rounds", "tokens", "cost", "minutes"):
+        value = getattr(entry, limit)
+        if value is not None and not 0 < value < float("inf"):
+            raise UsageError(f"`{limit}` of `{name}` is {value}: give a number above 0.")
+    return entry

@@ -1,0 +1,215 @@
+"""Lists of goals as people write them: a Markdown checklist, TOML, JSON lines, the user stories of a product document,
+and the issues of a tracker.
+
+A list is the person's own word: it may name checks, needs and limits. An issue is somebody else's text: it is the goal
+and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from bough.core.backlog.entry import GoalEntry
+from bough.core.errors import UsageError
+from bough.core.ids import slug
+from bough.core.spelling import suggest_word
+
+Named = tuple[str, GoalEntry]
+"""A name, or an empty one, and a goal."""
+FIELDS = tuple(name for name in GoalEntry.__struct_fields__ if name not in ("goal", "source"))
+_MANY = ("needs", "labels", "files")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)[-*+][ \t]+\[(?P<done>[ xX])\][ \t]+(?P<text>.*)")
+_FIELD = re.compile(r"(?:[-*+][ \t]+)?\*{0,2}(?P<key>[A-Za-z_-]+)\*{0,2}[ \t]*:\*{0,2}[ \t]*(?P<value>.+)")
+_HEADING = re.compile(r"(?P<marks>#{1,6})[ \t]+(?P<text>.*)")
+_STORY = re.compile(r"(?i)\b(?:(?:US|STORY)-?\s?\d+|user story\b.*)")
+_MARK = re.compile(r"(?i)^\W*((?:US|STORY)-?\s?\d+)\s*[:.–-]*\s*")
+
+
+def read_list(text: str, file: str) -> list[Named]:
+    """The goals of a file, by its ending; without a known one, by what it looks like."""
+    kind = file.rpartition(".")[2].lower()
+    if kind == "toml":
+        found = _read_toml(text, file)
+    elif kind in ("json", "jsonl", "ndjson") or (kind not in ("md", "markdown") and text.lstrip()[:1] in '{["'):
+        found = _read_json(text, file)
+    else:
+        found = list(_read_stories(text, file)) or list(_read_checklist(text, file))
+    if not found:
+        raise UsageError(
+            f"There are no open goals in {file}: write them as `- [ ] GOAL`, as [[goals]] in TOML, as JSON lines, or "
+            "as user stories."
+        )
+    return found
+
+
+# ── Markdown ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_checklist(text: str, file: str) -> Iterator[Named]:
+    """Every open item at the outermost level. What is indented below it are its details."""
+    lines = text.expandtabs(4).splitlines()
+    starts = [(number, match) for number, line in enumerate(lines) if (match := _ITEM.fullmatch(line))]
+    least = min((len(match["indent"]) for _, match in starts), default=0)
+    for number, match in starts:
+        if len(match["indent"]) > least or match["done"] != " ":
+            continue
+        details = []
+        for line in lines[number + 1 :]:
+            if line.strip() and len(line) - len(line.lstrip()) <= least:
+                break
+            details.append(line)
+        yield _make_entry(match["text"], details, f"{file}:{number + 1}")
+
+
+def _make_entry(title: str, details: list[str], source: str) -> Named:
+    """A goal with its details. A detail like `check: make test` is a field of it, not of its text."""
+    said: dict[str, Any] = {}
+    kept = []
+    for line in details:
+        match = _FIELD.fullmatch(line.strip())
+        key = match["key"].lower() if match else ""
+        if match and key in (*FIELDS, "name"):
+            value = match["value"].strip().strip("`")
+            said[key] = [part.strip() for part in value.split(",")] if key in _MANY else value
+        else:
+            kept.append(line)
+    indent = min((len(line) - len(line.lstrip()) for line in kept if line.strip()), default=0)
+    body = "\n".join(line[indent:].rstrip() for line in kept).strip()
+    goal = f"{title.strip()}\n\n{body}" if body else title.strip()
+    return _convert({**said, "goal": goal}, source)
+
+
+def _read_stories(text: str, file: str) -> Iterator[Named]:
+    """User stories under headings, each with its acceptance criteria."""
+    lines = text.splitlines()
+    heads = [(number, match) for number, line in enumerate(lines) if (match := _HEADING.fullmatch(line))]
+    for at, (number, match) in enumerate(heads):
+        if not _STORY.search(match["text"]):
+            continue
+        level = len(match["marks"])
+        ends = (other for other, head in heads[at + 1 :] if len(head["marks"]) <= level)
+        details = lines[number + 1 : next(ends, len(lines))]
+        boxes = [box["done"] for line in details if (box := _ITEM.fullmatch(line))]
+        if boxes and " " not in boxes:
+            continue  # All its criteria are ticked.
+        name, entry = _make_entry(_MARK.sub("", match["text"]) or match["text"], details, f"{file}:{number + 1}")
+        mark = _MARK.match(match["text"])
+        yield name or (slug(mark[1]) if mark else ""), entry
+
+
+# ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_toml(text: str, file: str) -> list[Named]:
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{file} is not valid TOML: {error}.") from None
+    goals = table.get("goals")
+    if not isinstance(goals, list):
+        raise UsageError(f"{file} has no [[goals]]: write one such table for each goal.")
+    return [_convert(goal, f"{file}, goal {number}") for number, goal in enumerate(goals, 1)]
+
+
+def _read_json(text: str, file: str) -> list[Named]:
+    documents = read_documents(text, file)
+    if len(documents) == 1 and isinstance(documents[0], Mapping):
+        stories = documents[0].get("userStories", documents[0].get("user_stories"))
+        if isinstance(stories, list):
+            return [
+                _convert_story(story, f"{file}, story {n}") for n, story in enumerate(stories, 1) if _is_open(story)
+            ]
+    return [_convert(document, f"{file}, goal {number}") for number, document in enumerate(documents, 1)]
+
+
+def read_documents(text: str, file: str) -> list[Any]:
+    """A JSON list, or one document a line."""
+    try:
+        whole = json.loads(text)
+        return whole if isinstance(whole, list) else [whole]
+    except (ValueError, RecursionError):
+        pass
+    documents = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                documents.append(json.loads(line))
+            except (ValueError, RecursionError):
+                raise UsageError(f"{file}, line {number} is not valid JSON.") from None
+    return documents
+
+
+def _is_open(story: Any) -> bool:
+    return not (isinstance(story, Mapping) and (story.get("passes") is True or story.get("done") is True))
+
+
+def _convert_story(story: Any, place: str) -> Named:
+    if not isinstance(story, Mapping):
+        raise UsageError(f"{place} is not a table.")
+    criteria = story.get("acceptanceCriteria", story.get("acceptance_criteria")) or []
+    parts = [str(story.get(key, "")).strip() for key in ("title", "description")]
+    if isinstance(criteria, list) and criteria:
+        parts.append("Acceptance criteria:\n" + "\n".join(f"- {one}" for one in criteria))
+    said: dict[str, Any] = {"goal": "\n\n".join(part for part in parts if part)}
+    said |= {key: story[key] for key in FIELDS if key in story and key != "priority"}
+    if isinstance(story.get("priority"), int):  # In such lists 1 comes first.
+        said["priority"] = -story["priority"]
+    return _convert({**said, "name": slug(str(story["id"])) if story.get("id") else ""}, place)
+
+
+def _convert(said: Any, place: str) -> Named:
+    """A goal from its fields; an error names the place and the nearest right field."""
+    if isinstance(said, str):
+        said = {"goal": said}
+    if not isinstance(said, Mapping):
+        raise UsageError(f"{place} is not a goal: give a text, or a table with `goal`.")
+    known = ("goal", "name", *FIELDS)
+    for key in said:
+        if key not in known:
+            close = suggest_word(str(key), known)
+            raise UsageError(f"{place}: there is no field `{key}`{f': did you mean `{close}`?' if close else '.'}")
+    fields = {key: value for key, value in said.items() if key != "name"}
+    fields |= {key: [fields[key]] for key in _MANY if isinstance(fields.get(key), str)}
+    try:
+        entry = msgspec.convert({"source": place, **fields}, GoalEntry, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{place}: {error}.") from None
+    return str(said.get("name") or ""), entry
+
+
+# ── issues ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Issue(msgspec.Struct, frozen=True):
+    number: str
+    title: str
+    entry: GoalEntry
+    labels: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return slug(f"issue-{self.number}")
+
+
+def read_issues(text: str, place: str) -> list[Issue]:
+    """The issues in the JSON of `gh issue list` or `glab issue list`, or of either's interface."""
+    found = []
+    for document in read_documents(text, place):
+        if not isinstance(document, Mapping) or not isinstance(document.get("title"), str):
+            raise UsageError(f"{place} has something that is not an issue: each needs a `title`.")
+        title = " ".join(document["title"].split())
+        body = next((str(document[key]) for key in ("body", "description") if document.get(key)), "")
+        number = str(document.get("number") or document.get("iid") or document.get("id") or "").strip()
+        address = next((str(document[key]) for key in ("html_url", "web_url", "url") if document.get(key)), "")
+        labels = tuple(
+            str(label.get("name", "")) if isinstance(label, Mapping) else str(label)
+            for label in document.get("labels") or ()
+        )
+        goal = f"{title}\n\n{body.strip()}" if body.strip() else title
+        found.append(Issue(number or slug(title), title, GoalEntry(goal, source=address[:500]), labels))
+    return found

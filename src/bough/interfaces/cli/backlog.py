@@ -1,0 +1,433 @@
+"""`bough backlog`"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bough.interfaces.cli.backlog_run import run
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+
+if TYPE_CHECKING:
+    from bough.app.backlog import AddedGoal
+    from bough.core.backlog.reading import Issue, Named
+    from bough.core.backlog.state import BacklogItem
+
+F = TypeVar("F", bound=Callable[..., Any])
+LONGEST = 16 << 20
+"""Bytes of a list."""
+
+
+@click.group(
+    "backlog",
+    short_help="Work through a list of goals and find proven branches in the morning.",
+    epilog=format_example(
+        'bough backlog add "Fix the totals of empty carts" --check "pytest -q"',
+        "bough backlog add --file goals.md",
+        "bough backlog run --jobs 3 --until 07:00 --max-cost 20",
+        "bough backlog report",
+    ),
+)
+def command() -> None:
+    """Work through a list of goals and find proven branches in the morning.
+
+    A backlog is a list of goals of this repository. `bough backlog run` works through it: every goal is a run of its
+    own with a branch, a budget and a verdict. It can be stopped or killed at any time and continues where it was, also
+    on several machines that share a --store; the list may change meanwhile.
+    """
+
+
+command.add_command(run)
+
+
+def list_option(command: F) -> F:
+    return click.option("--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog.")(
+        command
+    )
+
+
+def _goal_options(command: F) -> F:
+    options = (
+        click.option(
+            "--check", metavar="CMD", help="The command that proves it (default: the tests that bough finds)."
+        ),
+        click.option("--needs", metavar="ITEM", multiple=True, help="A goal that must be proven first."),
+        click.option("--priority", metavar="N", type=int, help="Higher numbers begin first (default: 0)."),
+        click.option("--label", "labels", metavar="L", multiple=True, help="A label, for `list --label`."),
+        click.option("--files", metavar="F", multiple=True, help="A file it changes: such goals do not run at once."),
+        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on its rounds."),
+        click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Limit on its tokens."),
+        click.option("--max-cost", "cost", metavar="USD", type=click.FloatRange(0, min_open=True), help="… dollars."),
+        click.option(
+            "--max-minutes", "minutes", metavar="N", type=click.FloatRange(0, min_open=True), help="… and minutes."
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _collect(said: dict[str, Any]) -> dict[str, Any]:
+    """The fields that the person gave."""
+    return {key: value for key, value in said.items() if value is not None and value != ()}
+
+
+# ── add, import ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@command.command(
+    "add", epilog=format_example('bough backlog add "Fix the totals"', "bough backlog add --file prd.json")
+)
+@click.argument("goal", required=False)
+@click.option("--file", "file", metavar="F", help="Read a list: Markdown, TOML, JSON lines, user stories; `-`: stdin.")
+@click.option("--name", "item", metavar="ITEM", default="", help="Its name (default: from its first words).")
+@_goal_options
+@dir_option
+@list_option
+@json_option("As a JSON list.")
+def add(goal: str | None, file: str | None, item: str, folder: Path, name: str, as_json: bool, **said: Any) -> None:
+    """Add goals to the list.
+
+    A file is a Markdown checklist (`- [ ] GOAL`; what is indented below belongs to the goal, and lines such as
+    `check: CMD`, `needs: ITEM` or `priority: 2` set its fields), TOML with [[goals]], one JSON object a line, or a
+    product document with user stories and acceptance criteria. Ticked items are left out.
+    """
+    from bough.core.backlog.entry import GoalEntry
+    from bough.core.backlog.reading import read_list
+
+    if (goal is None) == (file is None):
+        raise click.UsageError("give one GOAL, or a list with --file F")
+    if file is not None and (item or _collect(said)):
+        raise click.UsageError("options for one goal and --file are mutually exclusive: the file has them")
+    entries = read_list(_read_text(file), file if file != "-" else "stdin") if file is not None else []
+    if goal is not None:
+        entries = [(item, GoalEntry(goal, **_collect(said)))]
+    run_to_end(_add(folder, name, entries, as_json, keep_going=False))
+
+
+def _read_text(file: str) -> str:
+    from bough.trust.files import read_own
+
+    try:
+        body = sys.stdin.buffer.read(LONGEST + 1) if file == "-" else read_own(Path(file), LONGEST + 1)
+    except OSError as error:
+        raise click.UsageError(f"cannot read {file}: {error.strerror}") from None
+    if len(body) > LONGEST:
+        raise click.UsageError(f"{file} has more than {LONGEST >> 20} MB: that is no list of goals")
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not a text file in UTF-8") from None
+
+
+async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, *, keep_going: bool) -> None:
+    from bough.app import open_session
+    from bough.app.backlog import add_goals, load_backlog
+
+    async with open_session(folder, create=True) as opened:
+        done = await add_goals(opened, await load_backlog(opened, name), entries, keep_going=keep_going)
+    if as_json:
+        print_json([_changed_to_dict(one) for one in done])
+        return
+    for one in done:
+        if one.refused:
+            click.echo(f"bough: not added: {one.refused}", err=True)
+    added = [one for one in done if not one.refused]
+    _print_added(added)
+
+
+def _changed_to_dict(one: AddedGoal) -> dict[str, Any]:
+    return {"name": one.name, "goal": one.entry.goal, "check": one.entry.check, "refused": one.refused}
+
+
+def _print_added(added: Sequence[AddedGoal]) -> None:
+    from bough.interfaces.terminal.formatting import first_sentence
+    from bough.interfaces.terminal.output import make_output
+
+    page = make_output()
+    for one in added:
+        check = f" (check: {one.entry.check})" if one.entry.check else ""
+        page.paragraph(
+            ("Added ", "dim"), (one.name, "bold"), (": ", ""), text=f"{first_sentence(one.entry.title)}{check}"
+        )
+    if not added:
+        page.line("Nothing was added.")
+
+
+@command.command(
+    "import",
+    epilog=format_example(
+        "bough backlog import github --label good-first-issue",
+        "gh issue list --json number,title,body,labels,url | bough backlog import github --stdin --yes",
+    ),
+)
+@click.argument("where", type=click.Choice(("github", "gitlab")))
+@click.option("--label", "labels", metavar="L", multiple=True, help="Only issues with one of these labels.")
+@click.option("--limit", metavar="N", type=click.IntRange(1, 1000), default=30, show_default=True, help="The newest N.")
+@click.option("--stdin", is_flag=True, help="Read the issues as JSON from standard input.")
+@click.option("--yes", is_flag=True, help="Import without asking.")
+@dir_option
+@list_option
+@json_option("As a JSON list.")
+def import_(
+    where: str, labels: tuple[str, ...], limit: int, stdin: bool, yes: bool, folder: Path, name: str, as_json: bool
+) -> None:
+    """Import open issues, with your own `gh` or `glab`.
+
+    You are shown what would be imported and asked. The text of an issue becomes the goal and nothing else: it sets no
+    check, no budget, no network and no needs; set those with `bough backlog edit`.
+    """
+    from bough.core.backlog.reading import read_issues
+    from bough.interfaces.terminal.output import is_interactive
+
+    if stdin:
+        issues = read_issues(_read_text("-"), "standard input")
+    else:
+        issues = read_issues(_ask_tracker(where, labels, limit, folder), "gh" if where == "github" else "glab")
+    issues = [issue for issue in issues if not labels or set(issue.labels) & set(labels)][:limit]
+    if not issues:
+        raise click.UsageError("there are no such issues")
+    if not yes and (stdin or as_json or not is_interactive()):
+        raise click.UsageError("nobody can be asked here: pass --yes to import without asking")
+    if not yes and not _confirm(issues):
+        return
+    entries = [(issue.name, issue.entry) for issue in issues]
+    run_to_end(_add(folder, name, entries, as_json, keep_going=True))
+
+
+def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) -> str:
+    from bough.core.errors import Unavailable
+    from bough.trust.programs import run_program
+    from bough.workflows import find_root
+
+    program = "gh" if where == "github" else "glab"
+    root = find_root(folder)
+    argv = {
+        "gh": [
+            "gh",
+            "issue",
+            "list",
+            "--state",
+            "open",
+            "--limit",
+            str(limit),
+            "--json",
+            "number,title,body,labels,url",
+        ],
+        "glab": ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))],
+    }[program]
+    if len(labels) == 1:  # Several would have to hold all at once there.
+        argv += ["--label", labels[0]]
+    try:
+        done = run_program(argv, project=root, cwd=root, timeout=120)
+    except FileNotFoundError:
+        other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
+        raise Unavailable(f"`{program}` is not on your PATH: install it, or run {other} where it is.") from None
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Unavailable(f"`{program}` failed: {said[-1] if said else 'it gave no reason'}.")
+    return done.stdout.decode(errors="replace")
+
+
+def _confirm(issues: Sequence[Issue]) -> bool:
+    from bough.interfaces.terminal.formatting import first_sentence, one_line, pluralize
+    from bough.interfaces.terminal.output import make_output
+
+    page = make_output()
+    for issue in issues:
+        size = f"  ({len(issue.entry.goal):,} characters)" if len(issue.entry.goal) > 10_000 else ""
+        page.line((f"  {one_line(issue.number):>6}  ", "dim"), first_sentence(issue.title), (size, "yellow"))
+    return click.confirm(f"Import {pluralize(len(issues), 'issue')} as goals?", default=False)
+
+
+# ── list, edit, drop, move ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@command.command("list", epilog=format_example("bough backlog list", "bough backlog list --label ui --json"))
+@click.option("--label", "labels", metavar="L", multiple=True, help="Only goals with one of these labels.")
+@dir_option
+@list_option
+@json_option("As a JSON list.")
+def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
+    """List the goals and where each stands, in the order in which they begin."""
+    run_to_end(_list(labels, folder, name, as_json))
+
+
+async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
+    from bough.app import open_journal
+    from bough.app.backlog import load_backlog, load_page
+    from bough.core.backlog.state import Backlog
+    from bough.core.errors import NotFound
+    from bough.interfaces.terminal.formatting import first_sentence, pad
+    from bough.interfaces.terminal.night_page import STYLES
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.night import HEADINGS, make_page
+
+    try:
+        async with open_journal(folder) as opened:
+            backlog = await load_backlog(opened, name)
+            page = await load_page(opened, backlog, time.time())
+    except NotFound:  # bough has not been used here: an empty list, and not an error
+        backlog = Backlog(name)
+        page = make_page(backlog, {}, {}, {}, {})
+    goals = [goal for goal in page.goals if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
+    if as_json:
+        print_json([_item_to_dict(backlog.items[goal.name], goal.kind, goal.why) for goal in goals])
+        return
+    out = make_output()
+    if not goals:
+        out.paragraph(text='The backlog is empty: add a goal with `bough backlog add "GOAL"`.')
+        return
+    room = max(len(goal.name) for goal in goals)
+    kinds = max(len(HEADINGS[goal.kind]) for goal in goals)
+    for goal in goals:
+        entry, style = backlog.items[goal.name].entry, STYLES[goal.kind][1]
+        more = [f"needs {', '.join(entry.needs)}"] if entry.needs else []
+        more += [f"priority {entry.priority}"] if entry.priority else []
+        more += [f"check: {entry.check}"] if entry.check else []
+        out.line(
+            (f"{goal.number:>3}  ", "dim"),
+            (pad(goal.name, room), "bold"),
+            (f"  {pad(HEADINGS[goal.kind].lower(), kinds)}  ", style),
+            first_sentence(goal.title),
+            (f"  ({'; '.join(more)})" if more else "", "dim"),
+        )
+
+
+def _item_to_dict(item: BacklogItem, kind: str, why: str) -> dict[str, Any]:
+    import msgspec
+
+    fields = msgspec.to_builtins(item.entry)
+    return {"number": item.number, "name": item.name, "standing": kind, "why": why, "run": item.run, **fields}
+
+
+@command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))
+@click.argument("item")
+@click.option("--goal", metavar="TEXT", help="The goal, in other words.")
+@_goal_options
+@click.option("--no-needs", is_flag=True, help="It needs no other goal any more.")
+@dir_option
+@list_option
+def edit(item: str, folder: Path, name: str, no_needs: bool, **said: Any) -> None:
+    """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
+    fields = _collect(said) | ({"needs": ()} if no_needs else {})
+    if not fields:
+        raise click.UsageError("say what to change")
+    run_to_end(_edit(item, folder, name, fields))
+
+
+async def _edit(item: str, folder: Path, name: str, fields: dict[str, Any]) -> None:
+    from msgspec.structs import replace
+
+    from bough.app import open_session
+    from bough.app.backlog import edit_goal, load_backlog
+
+    async with open_session(folder) as opened:
+        backlog = await load_backlog(opened, name)
+        found = backlog.find(item)
+        await edit_goal(opened, backlog, found, replace(found.entry, **fields))
+        running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
+    late = " Its run has begun with what it said before." if running else ""
+    click.echo(f"Changed {found.name}.{late}")
+
+
+@command.command("drop", epilog=format_example("bough backlog drop fix-totals", "bough backlog drop 3 4"))
+@click.argument("items", metavar="ITEM...", nargs=-1, required=True)
+@dir_option
+@list_option
+def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
+    """Remove goals from the list. One that is running is stopped; its run and its work stay."""
+    run_to_end(_drop(items, folder, name))
+
+
+async def _drop(items: tuple[str, ...], folder: Path, name: str) -> None:
+    from bough.app import open_session
+    from bough.app.backlog import drop_goal, load_backlog
+
+    async with open_session(folder) as opened:
+        backlog = await load_backlog(opened, name)
+        for found in [backlog.find(item) for item in items]:
+            needing = await drop_goal(opened, backlog, found)
+            click.echo(f"Dropped {found.name}.")
+            if needing:
+                click.echo(
+                    f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs.", err=True
+                )
+
+
+@command.command(
+    "move", epilog=format_example("bough backlog move fix-totals --before docs", "bough backlog move 3 --last")
+)
+@click.argument("item")
+@click.option("--before", metavar="ITEM", help="The goal that it should come before.")
+@click.option("--last", is_flag=True, help="To the end.")
+@dir_option
+@list_option
+def move(item: str, before: str | None, last: bool, folder: Path, name: str) -> None:
+    """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
+    if (before is None) == (not last):
+        raise click.UsageError("give --before ITEM, or --last")
+    run_to_end(_move(item, before, folder, name))
+
+
+async def _move(item: str, before: str | None, folder: Path, name: str) -> None:
+    from bough.app import open_session
+    from bough.app.backlog import load_backlog, move_goal
+
+    async with open_session(folder) as opened:
+        backlog = await load_backlog(opened, name)
+        found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
+        if other == found.name:
+            raise click.UsageError(f"{found.name} cannot come before itself")
+        await move_goal(opened, backlog, found, other)
+    click.echo(f"Moved {found.name}.")
+
+
+# ── report ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@command.command("report", epilog=format_example("bough backlog report", "bough backlog report --html night.html"))
+@click.option("--html", metavar="F", type=click.Path(path_type=Path), help="Write it as one HTML file.")
+@click.option("--md", metavar="F", type=click.Path(path_type=Path), help="Write it as Markdown.")
+@dir_option
+@list_option
+@json_option("As a JSON object.")
+def report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
+    """Show what came of every goal: the page for the morning.
+
+    Exit status: 0 when every goal is done and proven, else by what is worst: 3 given up, 5 finished but not proven,
+    8 waiting for an answer, 6 not finished.
+    """
+    return run_to_end(_report(html, md, folder, name, as_json))
+
+
+async def _report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
+    import msgspec
+
+    from bough.app import open_journal
+    from bough.app.backlog import load_backlog, load_page
+    from bough.core.errors import NotFound
+    from bough.interfaces.terminal.night_page import print_page, render_html, render_markdown
+    from bough.interfaces.terminal.output import make_output
+    from bough.trust.files import Place
+
+    async with open_journal(folder) as opened:
+        backlog = await load_backlog(opened, name)
+        if not backlog.items:
+            raise NotFound(f"There is no backlog {name} here: add a goal with `bough backlog add GOAL`.")
+        night = await load_page(opened, backlog, time.time())
+    for path, render in ((html, render_html), (md, render_markdown)):
+        if path is not None:
+            path = path.absolute()
+            Place(path.parent, path.name).write(render(night).encode())
+            click.echo(f"The report is in {path}.", err=True)
+    if as_json:
+        print_json({**msgspec.to_builtins(night), "exit_status": night.exit_status})
+    elif html is None and md is None:
+        print_page(make_output(), night)
+    return night.exit_status

@@ -1,0 +1,244 @@
+"""`bough backlog run`"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bough.interfaces.cli.options import (
+    dir_option,
+    enable_gc,
+    format_example,
+    print_json_line,
+    run_to_end,
+    work_options,
+)
+
+if TYPE_CHECKING:
+    from bough.app import Choices, Session
+    from bough.app.night import NightPlan
+    from bough.core import events as e
+    from bough.core.backlog.state import Backlog
+    from bough.interfaces.terminal.output import TerminalOutput
+
+DAY = 86_400
+
+
+@click.command(
+    "run",
+    short_help="Work through the list.",
+    epilog=format_example(
+        "bough backlog run --jobs 3 --until 07:00 --max-cost 20 --per-goal 2",
+        "bough backlog run --apply-together night-2026-05-01 --checks 2",
+    ),
+)
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 100), help="Goals at once (default: 1, or [backlog] jobs).")
+@click.option("--until", metavar="HH:MM", help="When the night is over: nothing begins then, and what runs is stopped.")
+@click.option(
+    "--per-goal", metavar="USD", type=click.FloatRange(0, min_open=True), help="Limit on dollars of one goal."
+)
+@click.option(
+    "--pr",
+    type=click.Choice(("draft", "none")),
+    help="Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
+)
+@click.option("--partial", is_flag=True, help="Branches also for work that is finished and not proven.")
+@click.option("--give-up", is_flag=True, help="Give up a stuck goal instead of waiting for your answer.")
+@click.option("--apply-together", "together", metavar="BRANCH", default="", help="Prove all branches together, on one.")
+@click.option("--max-disk", metavar="GB", type=click.FloatRange(0, min_open=True), help="What bough may keep here.")
+@dir_option
+@click.option("--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog.")
+@work_options(" of each goal", "Limit on cost of the whole night in US dollars")
+def run(
+    jobs: int | None,
+    until: str | None,
+    per_goal: float | None,
+    pr: str | None,
+    partial: bool,
+    give_up: bool,
+    together: str,
+    max_disk: float | None,
+    folder: Path,
+    name: str,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
+    """Work through the list.
+
+    Every goal is a run of its own from the same files, with its own branch (bough/RUN), budget and verdict; only what
+    is proven gets a branch. A goal that is stuck goes up the same ladder as any run; at its end it waits for `bough
+    answer` and leaves its place to the next, or is given up. A goal starts when the goals it needs are proven, from
+    their work. Ctrl-C stops after the current effects; the same command continues, also after a crash, and several such
+    processes share the list, on machines that share a --store.
+
+    With --apply-together finished branches are merged one after the other and proven on top of each other, by the whole
+    check and by the tests and probes of the goals before; one that breaks another is left out and named.
+
+    Exit status: as for `bough backlog report`.
+    """
+    from bough.app import Choices
+    from bough.app.night import NightPlan
+
+    options = {"jobs": jobs, "per_goal": per_goal, "pr": pr, "max_disk": max_disk}
+    plan = NightPlan(
+        name,
+        until=parse_until(until, time.time()) if until else 0.0,
+        cost=chosen.pop("cost"),
+        together=together,
+        partial=partial,
+        ask=not give_up,
+    )
+    return run_to_end(_run(plan, folder, Choices(**chosen), options, as_json))
+
+
+def parse_until(text: str, now: float) -> float:
+    """The next moment at which the clock says that."""
+    try:
+        clock = time.strptime(text, "%H:%M")
+    except ValueError:
+        raise click.UsageError(f"`{text}` is not a time of day: write --until 07:00") from None
+    today = time.localtime(now)
+    at = time.mktime((*today[:3], clock.tm_hour, clock.tm_min, 0, 0, 0, -1))
+    if at <= now:
+        at = time.mktime((today[0], today[1], today[2] + 1, clock.tm_hour, clock.tm_min, 0, 0, 0, -1))
+    return at
+
+
+async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[str, Any], as_json: bool) -> int:
+    from msgspec.structs import replace
+
+    from bough.app import open_session
+    from bough.app.backlog import load_backlog, load_page
+    from bough.app.known_projects import remember_project
+    from bough.core.errors import NotFound
+    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.terminal.night_page import print_page
+    from bough.interfaces.terminal.output import is_interactive, make_output
+
+    consent: dict[str, Any] = {"ask": ask_consent} if not as_json and is_interactive() else {}
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **consent) as opened:
+        remember_project(opened.root)
+        if not (await load_backlog(opened, plan.name)).items:
+            raise NotFound(f"The backlog {plan.name} is empty: add a goal with `bough backlog add GOAL`.")
+        usual = opened.config.backlog
+        said = {key: value if value is not None else getattr(usual, key) for key, value in options.items()}
+        plan = replace(
+            plan,
+            jobs=said["jobs"],
+            per_goal=said["per_goal"],
+            max_disk=int(said["max_disk"] * 1e9) if said["max_disk"] else 0,
+            deliver=open_pull_request if said["pr"] == "draft" else None,
+        )
+        backlog = await watch_night(opened, plan, choices, as_json)
+        night = await load_page(opened, backlog, time.time())
+    if not as_json:
+        page = make_output()
+        page.line("")
+        print_page(page, night)
+    return night.exit_status
+
+
+async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_json: bool) -> Backlog:
+    """Work through the list and tell what happens; Ctrl-C stops it so that it can be continued."""
+    import asyncio
+
+    from bough.app.night import NightObserver, work_through
+    from bough.interfaces.cli.execution import handle_interrupts
+    from bough.interfaces.terminal.output import make_output
+    from bough.ports import Stop
+
+    stop, page = Stop(), make_output()
+
+    def listed(backlog: Backlog, record: e.Record) -> None:
+        if as_json:
+            print_json_line(record)
+        else:
+            _tell(page, backlog, record)
+
+    def recorded(record: e.Record) -> None:
+        if as_json:
+            print_json_line(record)
+
+    unwatch = stop.watch(lambda: None if as_json else page.line("Stopping: the same command continues."))
+    enable_gc()
+    try:
+        with handle_interrupts(stop):
+            return await work_through(opened, plan, choices, NightObserver(stop, listed, recorded))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        unwatch()
+
+
+def _tell(page: TerminalOutput, backlog: Backlog, record: e.Record) -> None:
+    """One line for what happened to the list."""
+    from bough.core import events as e
+    from bough.interfaces.terminal.event_lines import STATUS_STYLES, STATUS_WORDS
+    from bough.interfaces.terminal.formatting import first_sentence, format_clock, pluralize
+
+    clock, style, text = format_clock(record.at), "", ""
+    item = backlog.items.get(record.task)
+    match record.event:
+        case e.NightStarted():
+            text = f"the night begins with {pluralize(len(backlog.items), 'goal')}"
+        case e.GoalTaken(run) if item is not None:
+            text = f"{item.name}: {first_sentence(item.entry.title)} ({run})"
+        case e.GoalSettled(report) if item is not None:
+            said = STATUS_WORDS.get(report.status, report.status)
+            style = STATUS_STYLES.get(report.status, "yellow")
+            text = f"{item.name}: {said}{f' on {report.branch}' if report.branch else ''} – {report.why}"
+        case e.GoalListed() if item is not None and backlog.open_night is not None:
+            text = f"{item.name}: added to the list"
+        case e.GoalDropped(name):
+            text = f"{name}: dropped from the list"
+        case e.NightJoining(run):
+            text = f"bringing the branches together ({run})"
+        case e.NightJoined() as joined:
+            text = f"together: {len(joined.landed)} on {joined.branch or 'no branch'}, {len(joined.left_out)} left out"
+        case e.NightEnded(why):
+            text = f"the night ends: {why}"
+        case _:
+            return
+    page.line((f"{clock}  ", "dim"), (text, style))
+    page.flush()
+
+
+async def open_pull_request(opened: Session, run: str, branch: str) -> str:
+    """Push the branch and open a draft, with the person's own programs and rights."""
+    import asyncio
+
+    from bough.core.errors import Unavailable
+    from bough.interfaces.cli.pr import write_description
+    from bough.interfaces.terminal.formatting import first_sentence
+    from bough.trust.programs import run_program
+
+    description, goal = await write_description(opened, run)
+    lines = [
+        ["git", "push", "--quiet", "origin", f"refs/heads/{branch}"],
+        [
+            "gh",
+            "pr",
+            "create",
+            "--draft",
+            "--head",
+            branch,
+            "--title",
+            first_sentence(goal),
+            "--body-file",
+            str(description),
+        ],
+    ]
+    said = ""
+    for argv in lines:
+        try:
+            done = await asyncio.to_thread(run_program, argv, project=opened.root, cwd=opened.root, timeout=300)
+        except FileNotFoundError:
+            raise Unavailable(f"no pull request: `{argv[0]}` is not on your PATH") from None
+        if done.returncode:
+            why = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+            raise Unavailable(f"no pull request: `{argv[0]} {argv[1]}` failed: {why[-1] if why else 'no reason given'}")
+        said = done.stdout.decode(errors="replace").strip()
+    return said.splitlines()[-1] if said else ""

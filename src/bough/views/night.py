@@ -1,0 +1,163 @@
+"""The page in the morning: what came of every goal of a backlog, as the terminal, a file and the dashboard show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from bough.core.backlog.decide import KINDS, GoalStanding, Kind
+from bough.core.backlog.state import Backlog, BacklogItem
+from bough.core.budget.ledger import Spend
+from bough.core.ids import GOAL
+from bough.views.run_view import RunView
+
+HEADINGS: dict[Kind, str] = {
+    "proven": "Done and proven",
+    "not_proven": "Finished, not proven",
+    "waiting": "Waiting for you",
+    "given_up": "Given up",
+    "running": "Running",
+    "ready": "Not begun",
+    "not_begun": "Not begun",
+    "dropped": "Dropped",
+}
+
+
+class GoalLine(Struct, frozen=True):
+    """One goal on the page."""
+
+    name: str
+    number: int
+    title: str
+    kind: Kind
+    why: str = ""
+    run: str = ""
+    branch: str = ""
+    address: str = ""
+    check: str = ""
+    """What its check said, as numbers: `12 passed`."""
+    proven: int = 0
+    requirements: int = 0
+    added: int = 0
+    removed: int = 0
+    files: int = 0
+    spend: Spend = Spend()
+    seconds: float = 0.0
+    question: str = ""
+    tried: str = ""
+    """What was tried, of a goal that was given up."""
+    conflicts: dict[str, tuple[str, ...]] = {}
+    together: str = ""
+    """Of the night branch: `on it`, or why it was left out; empty: there is none."""
+
+
+class NightPage(Struct, frozen=True):
+    name: str
+    goals: tuple[GoalLine, ...]
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    why: str = ""
+    branch: str = ""
+    """The night branch, where there is one."""
+    trouble: str = ""
+    """Why there is no night branch, although it was wanted."""
+    spend: Spend = Spend()
+
+    def of(self, *kinds: Kind) -> list[GoalLine]:
+        return [goal for goal in self.goals if goal.kind in kinds]
+
+    @property
+    def groups(self) -> list[tuple[str, list[GoalLine]]]:
+        """The goals by what came of them, under headings."""
+        headings = dict.fromkeys(HEADINGS[kind] for kind in KINDS if kind != "dropped")
+        found = [(text, self.of(*(kind for kind in KINDS if HEADINGS[kind] == text))) for text in headings]
+        return [(text, goals) for text, goals in found if goals]
+
+    @property
+    def exit_status(self) -> int:
+        """0: everything is done; else as for a run, by what is worst: given up 3, not proven 5, waiting for a person 8,
+        not finished 6."""
+        ways: tuple[tuple[Kind, int], ...] = (("given_up", 3), ("not_proven", 5), ("waiting", 8))
+        ways = (*ways, ("running", 6), ("ready", 6), ("not_begun", 6))
+        return next((status for kind, status in ways if self.of(kind)), 5 if self.trouble else 0)
+
+
+def make_page(
+    backlog: Backlog,
+    standings: Mapping[str, GoalStanding],
+    runs: Mapping[str, RunView],
+    questions: Mapping[str, str],
+    shown: Mapping[str, tuple[int, int]],
+) -> NightPage:
+    """`shown`: how many requirements of a goal are proven, and of how many."""
+    night = backlog.night
+    joined = night.joined if night is not None else None
+    goals = [
+        _make_line(backlog, item, standings[item.name], runs.get(item.name), questions, shown.get(item.name, (0, 0)))
+        for item in backlog.items.values()
+        if not item.dropped
+    ]
+    return NightPage(
+        name=backlog.name,
+        goals=tuple(goals),
+        started_at=night.at if night is not None else 0.0,
+        ended_at=night.ended_at if night is not None else 0.0,
+        why=night.why if night is not None else "",
+        branch=joined.branch if joined is not None else "",
+        trouble=joined.why if joined is not None and not joined.branch else "",
+        spend=_sum(goal.spend for goal in goals),
+    )
+
+
+def _sum(spends: Iterable[Spend]) -> Spend:
+    total = Spend()
+    for spend in spends:
+        total = total.plus(spend)
+    return total
+
+
+def _make_line(
+    backlog: Backlog,
+    item: BacklogItem,
+    standing: GoalStanding,
+    run: RunView | None,
+    questions: Mapping[str, str],
+    shown: tuple[int, int],
+) -> GoalLine:
+    report = item.report
+    goal = run.tasks.get(GOAL) if run is not None else None
+    verdict = goal.verdict if goal is not None else None
+    conflicts = dict(report.conflicts) if report is not None else {}
+    for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
+        if other.report is not None and item.name in other.report.conflicts:
+            conflicts[other.name] = other.report.conflicts[item.name]
+    return GoalLine(
+        name=item.name,
+        number=item.number,
+        title=item.entry.title,
+        kind=standing.kind,
+        why=standing.why,
+        run=item.run if run is not None else "",
+        branch=report.branch if report is not None else "",
+        address=report.address if report is not None else "",
+        check=f"{verdict.passed} passed" if verdict is not None and verdict.passed else "",
+        proven=shown[0],
+        requirements=shown[1],
+        added=report.added if report is not None else 0,
+        removed=report.removed if report is not None else 0,
+        files=len(report.files) if report is not None else 0,
+        spend=run.spend if run is not None else Spend(),
+        seconds=run.elapsed() if run is not None else 0.0,
+        question=questions.get(item.name, ""),
+        tried=goal.report if goal is not None and standing.kind == "given_up" else "",
+        conflicts=conflicts if standing.kind == "proven" else {},
+        together=_describe_together(backlog, item),
+    )
+
+
+def _describe_together(backlog: Backlog, item: BacklogItem) -> str:
+    joined = backlog.night.joined if backlog.night is not None else None
+    if joined is None:
+        return ""
+    return "on it" if item.name in joined.landed else joined.left_out.get(item.name, "")
