@@ -144,8 +144,6 @@ class Runner:
     """Exit statuses that mean that nothing was tested."""
     no_test: ClassVar[str] = ""
     """Output that shows that a file has no test or cannot be run as one, as a pattern."""
-    driver: ClassVar[str] = ""
-    """The program that runs probes without this runner, by its file name; empty: there is none."""
 
     # Command lines
 
@@ -264,10 +262,6 @@ class Runner:
     def find_passed(self, output: str) -> set[str]:
         """Of such a run, the files whose tests all passed."""
         return set()
-
-    def drive(self, command: str) -> list[str]:
-        """The words that start `driver`, which follows them as text. `command`: the check's."""
-        return []
 
 
 # Reading closing lines

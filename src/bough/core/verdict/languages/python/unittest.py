@@ -11,13 +11,11 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.cases import make_case
 from bough.core.verdict.languages.python.interpreter import (
-    DRIVER,
     MANIFESTS,
     add_sources,
     find_interpreter,
     find_module_word,
     list_python_tests,
-    make_driver_command,
 )
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
@@ -67,7 +65,6 @@ class Unittest(Runner):
     probe_case = r"    (?:async )?def (test\w*)\("
     probe_broken = (5,)
     no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
-    driver = DRIVER
 
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
@@ -136,9 +133,6 @@ class Unittest(Runner):
     def probe(self, path: str, command: str) -> str:
         python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
         return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
-
-    def drive(self, command: str) -> list[str]:
-        return make_driver_command(command)
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:

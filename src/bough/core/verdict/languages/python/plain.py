@@ -1,0 +1,341 @@
+"""Tests in Python as a plain program: the same statements without a runner, its module, its names and its callers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from bough.core.verdict.language import FAILS, PASSES_ON, REPEAT
+
+_KIT = """\
+import sys
+
+_root = sys.path[0]
+sys.path[1:1] = [_root + "/src", _root + "/" + _FOLDER]
+
+
+class _Unclear(Exception):
+    pass
+
+
+class _Raises:
+    def __init__(self, kind, match=None):
+        self.kind, self.match, self.value = kind, match, None
+        self.exception = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        assert kind is not None, "nothing raised"
+        self.value = self.exception = value
+        self.type = kind
+        if not issubclass(kind, self.kind):
+            return False
+        if self.match is not None:
+            import re
+
+            assert re.search(self.match, str(value)), repr(str(value))
+        return True
+
+
+class _Near:
+    def __init__(self, value, rel=None, abs=None):
+        if not isinstance(value, (int, float)):
+            raise _Unclear
+        self.value = value
+        self.within = max(1e-12 if abs is None else abs, (1e-6 if rel is None else rel) * (value * value) ** 0.5)
+
+    def __eq__(self, other):
+        return bool(self.value == other or (other - self.value) ** 2 <= self.within**2)
+
+
+class _kit:
+    approx = _Near
+
+    @staticmethod
+    def raises(kind, *call, **options):
+        if not call:
+            return _Raises(kind, options.get("match"))
+        with _Raises(kind) as raised:
+            call[0](*call[1:], **options)
+        return raised
+
+
+def _refuse(self, name):
+    raise _Unclear(name)
+
+
+def _say(*values):
+    return " ".join(map(repr, values))
+
+
+class _Case:
+    def fail(self, message=None):
+        raise AssertionError(message)
+
+    def assertEqual(self, a, b, message=None):
+        assert a == b, _say(a, b)
+
+    def assertNotEqual(self, a, b, message=None):
+        assert a != b, _say(a, b)
+
+    def assertIs(self, a, b, message=None):
+        assert a is b, _say(a, b)
+
+    def assertIn(self, a, b, message=None):
+        assert a in b, _say(a, b)
+
+    def assertNotIn(self, a, b, message=None):
+        assert a not in b, _say(a, b)
+
+    def assertTrue(self, a, message=None):
+        assert a, _say(a)
+
+    def assertFalse(self, a, message=None):
+        assert not a, _say(a)
+
+    def assertIsNone(self, a, message=None):
+        assert a is None, _say(a)
+
+    def assertIsNotNone(self, a, message=None):
+        assert a is not None, _say(a)
+
+    def assertGreater(self, a, b, message=None):
+        assert a > b, _say(a, b)
+
+    def assertLess(self, a, b, message=None):
+        assert a < b, _say(a, b)
+
+    def assertIsInstance(self, a, b, message=None):
+        assert isinstance(a, b), _say(a, b)
+
+    def assertAlmostEqual(self, a, b, places=7, message=None, delta=None):
+        assert a == b or abs(a - b) < (delta or 10.0**-places), _say(a, b)
+
+    def assertRaises(self, kind, *call, **options):
+        return _kit.raises(kind, *call, **options)
+
+    def setUp(self):
+        pass
+
+    def tearDown(self):
+        pass
+
+    setup_method = setUp
+    teardown_method = tearDown
+
+    @classmethod
+    def setUpClass(cls):
+        pass
+
+    __getattr__ = _refuse
+    assertListEqual = assertDictEqual = assertTupleEqual = assertSetEqual = assertEquals = assertEqual
+    assertMultiLineEqual = assertSequenceEqual = assertEqual
+"""
+_RUN = f"""\
+def _later():
+    import time
+
+    for name in ("time", "monotonic", "perf_counter"):
+        was = getattr(time, name)
+        setattr(time, name, lambda was=was: was() + 90000)
+
+
+def _attempt(call):
+    try:
+        call()
+    except AssertionError as error:
+        return " ".join(str(error).split())[:300] or "AssertionError"
+    except (ImportError, NameError, SyntaxError, OSError, _Unclear):
+        return ""
+    except Exception as error:
+        trace = error.__traceback__
+        while trace.tb_next is not None:
+            trace = trace.tb_next
+        return "" if trace.tb_frame.f_globals is globals() else repr(error)[:300]
+    return None
+
+
+_later()
+for _name, _call in _calls:
+    for _time in range({REPEAT}):
+        _said = _attempt(_call)
+        if _said:
+            print("\\n{FAILS}" + _name + ": " + _said)
+        if _said is not None:
+            break
+print("\\n{PASSES_ON}")
+"""
+
+
+def make_plain(text: str, folder: str, wanted: Collection[str] | None) -> str:
+    """The text of a program that runs these tests; empty: that cannot be done."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    if re.search(r"__file__|\b(?:setup|teardown|setUp|tearDown)_?(?:module|function|Module)\b", text):
+        return ""
+    plain = _Plain(wanted)
+    made = ast.unparse(ast.fix_missing_locations(plain.visit(tree)))
+    kit = "\n".join([f"_FOLDER = {folder!r}", _KIT, made, f"_calls = [{', '.join(plain.calls)}]", _RUN])
+    return kit if plain.calls else ""
+
+
+class _Plain(ast.NodeTransformer):
+    """Without the runner and without its names."""
+
+    def __init__(self, wanted: Collection[str] | None) -> None:
+        self.calls: list[str] = []
+        """Of the program: pairs of a test's name and a function."""
+        self._wanted = wanted
+        self._names: dict[str, str] = {}
+        self._fixtures: dict[str, ast.FunctionDef] = {}
+
+    def _wants(self, name: str) -> bool:
+        return self._wanted is None or name in self._wanted
+
+    # Names of the runners
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt:
+        self._names |= {name.asname or name.name: "_kit" for name in node.names if name.name == "pytest"}
+        node.names = [name for name in node.names if name.name not in ("pytest", "unittest")]
+        return node if node.names else ast.Pass()
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
+        if node.module == "pytest":
+            taken = [f"{name.asname or name.name} = _kit.{name.name}" for name in node.names if name.name != "mark"]
+            return ast.parse("if True:\n pass\n " + "\n ".join(taken)).body[0]
+        if node.module == "unittest" and any(name.name == "TestCase" for name in node.names):
+            node.names = [name for name in node.names if name.name != "TestCase"]
+            self._names["TestCase"] = "_Case"
+        return node if node.names else ast.Pass()
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self._names.get(node.id, node.id), node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if ast.unparse(node) in ("unittest.TestCase", "unittest.IsolatedAsyncioTestCase"):
+            return ast.Name("_Case", ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.stmt:
+        if "__main__" in ast.unparse(node.test):
+            return ast.Pass()
+        self.generic_visit(node)
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        """With the values in its message."""
+        self.generic_visit(node)
+        test = node.test
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
+            if "yield" not in left + right and "await" not in left + right:
+                test.left, test.comparators = _parse(f"(_a := ({left}))"), [_parse(f"(_b := ({right}))")]
+                node.msg = _parse("_say(_a, _b)")
+        else:
+            node.msg = None
+        return node
+
+    # Tests
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        self._fixtures = {
+            each.name: each for each in node.body if isinstance(each, ast.FunctionDef) and _is_fixture(each)
+        }
+        body: list[ast.stmt] = []
+        for each in node.body:
+            if isinstance(each, ast.FunctionDef) and each.name.startswith("test"):
+                body += self._take_test(each)
+            elif isinstance(each, ast.ClassDef) and any(_list_tests(each)):
+                body += self._take_class(each)
+            elif isinstance(each, ast.FunctionDef) and each.name in self._fixtures:
+                each.decorator_list = []
+                body.append(self.visit(each))
+            elif not (isinstance(each, ast.AsyncFunctionDef) and each.name.startswith("test")):
+                body.append(self.visit(each))
+        node.body = body
+        return node
+
+    def _take_test(self, node: ast.FunctionDef) -> Iterator[ast.stmt]:
+        """One that this program can call, under another name."""
+        values = [_list_parameters(mark) for mark in node.decorator_list]
+        names = {name for given in values if given for name in given[0][0].split(",")}
+        own = [name.arg for name in node.args.args if name.arg not in names]
+        if not self._wants(node.name) or None in values or not self._fixtures.keys() >= {*own}:
+            return
+        name, test = f"part_{len(self.calls)}", node.name
+        node.name, node.decorator_list = name, []
+        yield self.visit(node)
+        rows = [given[0] for given in values if given]
+        given = ", ".join([f"{one}={one}()" for one in own])
+        if not rows:
+            self.calls.append(f"({test!r}, lambda: {name}({given}))")
+        elif len(rows) == 1:
+            named, listed = rows[0]
+            row = "_row" if "," in named else "[_row]"
+            each = f"**dict(zip({named.split(',')!r}, {row}))"
+            more = f", {given}" if given else ""
+            loop = f"[{name}({each}{more}) for _row in {ast.unparse(self.visit(listed))}]"
+            self.calls.append(f"({test!r}, lambda: {loop})")
+
+    def _take_class(self, node: ast.ClassDef) -> Iterator[ast.stmt]:
+        known = node.name
+        own = [method.name for method in _list_tests(node) if self._wants(f"{known}.{method.name}")]
+        node.name = f"Part_{len(self.calls)}"
+        node.bases = [base for base in node.bases if ast.unparse(base) != "object"] or [_parse("_Case")]
+        for method in _list_tests(node):
+            if method.name in own and (method.decorator_list or len(method.args.args) != 1):
+                own.remove(method.name)
+            method.name = f"part_{method.name[4:].lstrip('_')}"
+        yield self.visit(node)
+        for name in own:
+            part = f"part_{name[4:].lstrip('_')}"
+            self.calls.append(f"({f'{known}.{name}'!r}, lambda: _run_one({node.name}, {part!r}))")
+        if own:
+            yield ast.parse(_RUN_ONE).body[0]
+
+
+_RUN_ONE = """\
+def _run_one(kind, name):
+    case = kind()
+    kind.setUpClass()
+    case.setUp()
+    case.setup_method()
+    try:
+        getattr(case, name)()
+    finally:
+        case.tearDown()
+"""
+
+
+def _parse(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _list_tests(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
+    return (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test"))
+
+
+def _is_fixture(node: ast.FunctionDef) -> bool:
+    """One that can be called as it is."""
+    marks = [ast.unparse(mark) for mark in node.decorator_list]
+    plain = not node.args.args and not any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
+    return plain and len(marks) == 1 and re.fullmatch(r"(?:pytest\.)?fixture(?:\(\))?", marks[0]) is not None
+
+
+def _list_parameters(mark: ast.expr) -> list[tuple[str, ast.expr]] | None:
+    """What a decorator gives a test: names and values; None: it does something else."""
+    if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("mark.parametrize") and len(mark.args) == 2:
+        names = mark.args[0]
+        if (
+            isinstance(names, ast.Constant)
+            and isinstance(names.value, str)
+            and "pytest" not in ast.unparse(mark.args[1])
+        ):
+            return [(names.value.replace(" ", ""), mark.args[1])]
+    return None
