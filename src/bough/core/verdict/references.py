@@ -109,8 +109,24 @@ class ReadFiles:
                     return True
         return False
 
-    def reads(self, path: str, code: bool) -> bool:
-        return self.is_helper(path) if code else self._reads_data(path)
+    def reads(self, path: str, code: bool, words: Collection[str]) -> bool:
+        """`words`: the request's; a script that defines what they name is what it tests."""
+        if not code:
+            return self._reads_data(path)
+        return self.is_helper(path) or (
+            self._is_sourced(path) and not list_defined(self._texts.get(path, "")) & {*words}
+        )
+
+    def _is_sourced(self, path: str) -> bool:
+        """A script that only the check's own scripts load, where the product is in another language."""
+        beside = [other for other in self._others if not find_language(other).scripts]
+        loading = [other for other in self._texts if other != path and loads(self._texts[other], path)]
+        return (
+            find_language(path).scripts
+            and bool(beside)
+            and any(other in self.roots for other in loading)
+            and all(find_language(other).scripts for other in loading)
+        )
 
     def _reads_data(self, path: str) -> bool:
         if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):

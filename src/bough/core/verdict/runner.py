@@ -112,8 +112,6 @@ class Runner:
     """The error of a version that is too old for what `instrument` adds, as a pattern."""
     placeholder: ClassVar[str] = ""
     """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
-    stopped: ClassVar[str] = ""
-    """A line that says it stopped before running all its tests, as a pattern."""
     closes: ClassVar[str] = ""
     """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
     and `total`, also with a 2 appended."""

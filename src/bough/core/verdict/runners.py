@@ -22,7 +22,6 @@ PLAIN = "plain"
 """The runner of a check that is a plain program: none, and it is not told to report."""
 _LONGEST_COMMAND = 60_000
 """No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
-_LONGEST_TAIL = 200_000
 _LONGEST_LINE = 4_000
 
 
@@ -102,12 +101,6 @@ def make_readable(output: str, runner: str) -> str:
     """What people and models see of an output."""
     known = find_runner(runner)
     return known.readable(output) if known else output
-
-
-def is_cut_short(output: str) -> bool:
-    """Whether a runner says that it stopped before running all its tests: then there may be more failures."""
-    told = strip_ansi(output[-_LONGEST_TAIL:])
-    return any(re.search(rf"^(?:{each.stopped})$", told, re.MULTILINE) for each in RUNNERS if each.stopped)
 
 
 def count_progress(so_far: Progress, line: str, runner: str) -> Progress:

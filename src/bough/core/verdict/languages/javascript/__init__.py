@@ -7,14 +7,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bough.core.verdict.language import BESIDE, PROJECT, Installation, Language, Missing, PlainProgram, ReadText
-from bough.core.verdict.languages.javascript.jest import Jest
-from bough.core.verdict.languages.javascript.mocha import Mocha
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
-from bough.core.verdict.languages.javascript.npm import Npm
-from bough.core.verdict.languages.javascript.others import Bun, Deno
 from bough.core.verdict.languages.javascript.packages import LOCKS, SUFFIXES, get_table, read_package
 from bough.core.verdict.languages.javascript.plain import make_plain
-from bough.core.verdict.languages.javascript.vitest import Vitest
+from bough.core.verdict.languages.javascript.runners import Bun, Deno, Jest, Mocha, Npm, Vitest
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 

@@ -64,10 +64,6 @@ class Pytest(Runner):
     unique_ids = r"[^:]*\.py(::|$)"
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
-    stopped = (
-        r"!+ (?:_pytest\.outcomes\.Exit|stopping after|Interrupted|KeyboardInterrupt|xdist\.dsession\.Interrupted)\b"
-        r".* !+"
-    )
     steps = (
         r"\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]",
         r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) \S.*",
