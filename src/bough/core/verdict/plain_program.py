@@ -23,12 +23,14 @@ MOST_FILES = 5
 """Test files that become programs."""
 LARGEST = 20_000
 """Files of a tree that is copied for them."""
+UNABLE = 99
+"""The exit status where there is no place for it."""
 _OWN = ("bough.toml", ".bough")
 _PLACE = """\
-d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit 99
-for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit 99; done
+d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit {unable}
+for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit {unable}; done
 for e in * .[!.]*; do case $e in {own}) ;; *) [ -e "$d/{project}/$e" ] || ln -s "$PWD/$e" "$d/{project}/$e";; esac; done
-cd "$d/{project}" && rm -f -- {removed} || exit 99
+cd "$d/{project}" && rm -f -- {removed} || exit {unable}
 [ ! -d {beside} ] || mv {beside} ..
 find .. -type f -exec touch -t 202001010000 {{}} +
 for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
@@ -109,6 +111,7 @@ def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
     tops = sorted({path.partition("/")[0] for path in paths} - {*_OWN})
     return _PLACE.format(
         project=PROJECT,
+        unable=UNABLE,
         beside=BESIDE,
         own="|".join((".git", *_OWN)),
         tops=" ".join(map(quote, tops)),
@@ -161,8 +164,8 @@ def find_failures(text: str, exit_status: int | None, named: bool) -> set[str]:
     """What such a check says fails, so that two of them can be compared; empty: nothing, or it could not run. Where
     tests have names, each follows the number of its program."""
     if not named:
-        failed = exit_status is not None and 0 < exit_status < 99
-        return {said} if failed and (said := hash_refutation(text)) else set()
+        said = hash_refutation(re.sub(r"/tmp/\w{6}/", "", text))
+        return {said} if exit_status not in (None, 0, UNABLE, 126, 127) and said else set()
     found: set[str] = set()
     _, *parts = re.split(rf"(?m)^{FAILS}@(\d+)\s*$", text)
     for number, part in zip(parts[::2], parts[1::2], strict=True):
