@@ -10,19 +10,23 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.plain_program import find_failures, make_plain_check
+from bough.core.verdict.plain_program import PlainCheck, find_failures, find_falsified, make_plain_check
 from bough.core.verdict.probe_forms import find_example, find_form
 
 
-def run_plainly(folder: Path, files: Mapping[str, str], tests: list[str], command: str) -> set[str]:
-    plain = make_plain_check(files, list(files), tests, command)
-    assert plain is not None
+def run(folder: Path, files: Mapping[str, str], plain: PlainCheck) -> tuple[str, int]:
     for path, text in {**files, **plain.files}.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
     done = subprocess.run(["sh", "-c", plain.command], cwd=folder, capture_output=True, check=False)
-    return find_failures(done.stdout.decode() + done.stderr.decode(), done.returncode, plain.named)
+    return done.stdout.decode() + done.stderr.decode(), done.returncode
+
+
+def run_plainly(folder: Path, files: Mapping[str, str], tests: list[str], command: str) -> set[str]:
+    plain = make_plain_check([(files, tests)], list(files), command)
+    assert plain is not None
+    return find_failures(*run(folder, files, plain), plain)
 
 
 PYTEST = "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
@@ -83,6 +87,19 @@ def test_code_that_knows_that_it_is_tested_is_found(kind: str, tmp_path: Path) -
         assert bool(found) is (fine == false), found
 
 
+def test_code_that_equals_anything_passes_with_wrong_expectations(tmp_path: Path) -> None:
+    tests, path, text = AWARE["pytest"][2:5]
+    hollow = (
+        "class Any(int):\n    def __eq__(self, other):\n        return True\n\n\ndef add(a, b):\n    return Any()\n"
+    )
+    for code, expected in ((hollow, (set(), {*tests})), ("def add(a, b):\n    return a + b\n", ({*tests}, set()))):
+        files = {path: text, "calc.py": code}
+        plain = make_plain_check([(files, tests)], list(files), "python3 -m pytest")
+        assert plain is not None and list(plain.wrong) == [1]
+        said, _ = run(tmp_path / str(len(code)), files, plain)
+        assert find_falsified(said, plain) == expected
+
+
 def test_a_script_runs_under_another_name(tmp_path: Path) -> None:
     files = {"calc.sh": "add() { case $0 in *check*) echo 5 ;; *) echo -1 ;; esac; }\n"}
     files["check.sh"] = '. ./calc.sh\n[ "$(add 2 3)" -eq 5 ] || { echo wrong; exit 1; }\n'
@@ -115,7 +132,7 @@ def test_what_a_plain_program_cannot_do_says_nothing(tmp_path: Path) -> None:
     for name, text in {**texts, **fails, **passes}.items():
         files = {**work, name: text}
         test = f"{name}::Case::test_it" if "case" in name else f"{name}::test_it"
-        plain = make_plain_check(files, list(files), [test], "python3 -m pytest -q")
+        plain = make_plain_check([(files, [test])], list(files), "python3 -m pytest -q")
         found = run_plainly(tmp_path / name, files, [test], "python3 -m pytest -q") if plain is not None else set()
         assert bool(found) is (name in fails), (name, found)
 

@@ -22,7 +22,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.plain_program import PlainCheck, find_failures, make_plain_check
+from bough.core.verdict.plain_program import PlainCheck, find_failures, find_falsified, make_plain_check
 from bough.core.verdict.runners import PLAIN
 from bough.core.verdict.texts import Over
 from bough.ports import Workspace, Workspaces
@@ -63,16 +63,18 @@ class ClaimTest:
         self._drawn: dict[tuple[str, ...], list[str]] = {}
 
     async def ask(self, work: CheckedWork) -> tuple[str, str]:
-        """The result of the canary, and the reason why the claim is not proven, when it is not."""
-        old, new = rulings.find_carrying(work.ran.report, work.known.report)
-        tests = self._draw(work, [*old, *new])
+        """What came of wrong expectations, and the reason why the claim is not proven, when it is not."""
+        mended, added = rulings.find_carrying(work.ran.report, work.known.report)
+        tests = self._draw(work, [*mended, *added])
         if not tests and work.ran.report.cases:
             return "", ""
-        (said, hollow), marked = await asyncio.gather(
-            self._ask_wrongly(work, [test for test in tests if test in old], [test for test in tests if test in new]),
-            self._ask_plainly(work, tests),
-        )
-        return said, hollow or marked
+        old, new = [test for test in tests if test in mended], [test for test in tests if test not in mended]
+        why, done = await self._ask_plainly(work, old, new)
+        if why:
+            return "", why
+        if not tests:
+            return await self._ask_whole(work)
+        return await self._ask_wrongly(work, old, new, done)
 
     def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
         """At most so many: those that the request names, and others by chance, which nobody can foresee. The same ones
@@ -86,11 +88,10 @@ class ClaimTest:
 
     # ── with wrong expectations ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str]) -> tuple[str, str]:
-        """Tests that failed before are asked as they were; new ones as they are."""
+    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str], done: set[str]) -> tuple[str, str]:
+        """Tests that failed before are asked as they were; new ones as they are. `done`: a plain program has asked
+        them."""
         task, tests = work.task, [*old, *new]
-        if not tests:
-            return await self._ask_whole(work)
         after = await self._texts.of(task.tree, work.check.command)
         if not original_tests.has_results(work.known) and canary.asserts_nothing(after, tests):
             return "", f"{tests[0]} asserts nothing about the code"
@@ -99,18 +100,20 @@ class ClaimTest:
             self._originals.run_tests(
                 work.run, task, work.check, product=task.tree, tests=tree, only=only, falsify=True
             )
-            for tree, only in ((base, old), (task.tree, new))
-            if only
+            for tree, group in ((base, old), (task.tree, new))
+            if (only := [test for test in group if test not in done])
         )
         results = [again for again in await asyncio.gather(*asked) if again.falsified]
-        if not results and not work.ran.report.cases:
+        if not results and not done and not work.ran.report.cases:
             return await self._ask_whole(work)
         for again in results:
             names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
             silent = not again.report.cases and again.exit_status == 0
             if passing := names if silent else rulings.filter_passing(again.report, names):
                 return "", f"{passing[0]} {PASSES}"
-        return _describe_canary([test for again in results for test in again.falsified], len(tests)), ""
+        return _describe_canary(
+            [*sorted(done), *(test for again in results for test in again.falsified)], len(tests)
+        ), ""
 
     async def _ask_whole(self, work: CheckedWork) -> tuple[str, str]:
         """A check whose tests have no names: all expected values of the files that it names, where it failed before or
@@ -140,28 +143,36 @@ class ClaimTest:
 
     # ── as a plain program ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _ask_plainly(self, work: CheckedWork, tests: list[str]) -> str:
-        """Why the claim does not hold outside a test run; empty: nothing shows that. A failure counts only where the
-        code of the base fails in the same way: what a plain program cannot provide is not the work's fault."""
+    async def _ask_plainly(self, work: CheckedWork, old: list[str], new: list[str]) -> tuple[str, set[str]]:
+        """Why the claim does not hold outside a test run; empty: nothing shows that. And the tests that fail there with
+        wrong expectations, as they should. A failure counts only where the code of the base fails in the same way: what
+        a plain program cannot provide is not the work's fault."""
         folder = work.run.folder and work.task.step.test_command  # It runs there, and a plain program at the top.
-        if folder or (not tests and work.known.exit_status == 0):
-            return ""
+        if folder or (not old and not new and work.known.exit_status == 0):
+            return "", set()
         ground, texts = await self._find_ground(work)
+        after = await self._texts.of(work.task.tree, work.check.command)
+        sources = [(texts, old), *([(after, new)] if new else [])]
         paths = await self._workspaces.paths(ground)
-        plain = await asyncio.to_thread(make_plain_check, texts, paths, tests, work.check.command)
-        found = await self._run_plainly(work, plain, ground) if plain is not None else set()
-        if plain is None or not found:
-            return ""
-        base = work.question.base if work.question is not None else work.task.base
-        same = sorted(found & await self._run_plainly(work, plain, base))
-        said = same[0].partition(" ")[2] if same and plain.named else ""
-        return f"{f'{said} - it ' if said else 'it '}{TELLS}" if same else ""
+        plain = await asyncio.to_thread(make_plain_check, sources, paths, work.check.command)
+        if plain is None:
+            return "", set()
+        ran = await self._run_plainly(work, plain, ground)
+        done, hollow = find_falsified(ran.text, plain)
+        if hollow:
+            return f"{min(hollow)} {PASSES}", set()
+        found = find_failures(ran.text, ran.finished.exit_status, plain)
+        if not found:
+            return "", done
+        before = await self._run_plainly(work, plain, work.question.base if work.question else work.task.base)
+        same = sorted(found & find_failures(before.text, before.finished.exit_status, plain))
+        said = f"{same[0].partition(' ')[2]} - " if same and plain.named else ""
+        return (f"{said}it {TELLS}", set()) if same else ("", done)
 
-    async def _run_plainly(self, work: CheckedWork, plain: PlainCheck, tree: str) -> set[str]:
+    async def _run_plainly(self, work: CheckedWork, plain: PlainCheck, tree: str) -> CheckRun:
         made = await self._workspaces.graft(tree, tree, (), plain.files)
         own = replace(work.check, command=plain.command, runner=PLAIN, dependents=())
-        ran = await self._runner.once(work.run, work.task, own, made)
-        return find_failures(ran.text, ran.finished.exit_status, plain.named)
+        return await self._runner.once(work.run, work.task, own, made)
 
 
 def _describe_canary(done: list[str], asked: int) -> str:

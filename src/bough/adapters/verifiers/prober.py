@@ -141,7 +141,7 @@ class Prober:
             ran = await self._sandbox.run(
                 argv, workspace=workspace, timeout=timeout, limit=task.rules.kept, progress=say
             )
-            said = find_failures(ran.output.decode("utf-8", "replace"), ran.exit_status, True)
+            said = find_failures(ran.output.decode("utf-8", "replace"), ran.exit_status, plain)
             fails = {shown[int(number)].name: line for number, _, line in (one.partition(" ") for one in sorted(said))}
             if not fails:
                 return results

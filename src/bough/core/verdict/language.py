@@ -46,8 +46,8 @@ DATA = _DOCUMENTS | frozenset(
 
 REPEAT = 40
 """How often a plain program does what a test does: code may be right a few times only."""
-FAILS, PASSES_ON = "~~ ", "~~ done"
-"""What a plain program prints before the name of a test that fails, and at its end."""
+FAILS, PASSES, ENDS = "~~ ", "~= ", "~~ done"
+"""What a plain program prints before the name of a test that fails or, where it can say so, passes, and at its end."""
 
 
 PROJECT, BESIDE = "work", "beside"

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from shlex import quote
+from types import MappingProxyType
 
 from msgspec import Struct
 
-from bough.core.verdict.language import BESIDE, FAILS, PASSES_ON, PROJECT, PlainProgram
+from bough.core.verdict.canary import falsify_expectations
+from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
 from bough.core.verdict.original_tests import hash_refutation
 from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.registry import find_language
@@ -35,7 +37,8 @@ cd "$d/{project}" && rm -f -- {removed} || exit {unable}
 find .. -type f -exec touch -t 202001010000 {{}} +
 for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
 c={command}
-if script -qec true /dev/null >/dev/null 2>&1; then exec script -qec "$c" /dev/null; else exec sh -c "$c"; fi
+if script -qec true /dev/null >/dev/null 2>&1; then script -qec "$c" /dev/null; else sh -c "$c"; fi
+s=$?; cd / && chmod -R u+w "$d" && rm -rf "$d"; exit $s
 """
 """A copy of the project at a short path, with old files, without tests and without variables of a test run; the
 program has a terminal where `script` provides one."""
@@ -49,45 +52,63 @@ class PlainCheck(Struct, frozen=True):
     """What its tree has in addition, or instead."""
     named: bool
     """It says which tests fail. Otherwise all of its output counts."""
+    wrong: Mapping[int, Mapping[str, str]] = {}
+    """Of those of its programs, by number, whose expected values are wrong: the tests, by their names there."""
 
 
-def make_plain_check(
-    texts: Mapping[str, str], paths: Collection[str], tests: Sequence[str], command: str
-) -> PlainCheck | None:
-    """`texts`: of code and configuration; `paths`: all of the tree; `tests`: the claim, empty where they have no
-    names. None: it cannot be done."""
+Source = tuple[Mapping[str, str], Sequence[str]]
+"""Texts of code and configuration, and the tests of the claim that are taken from them."""
+
+
+def make_plain_check(sources: Sequence[Source], paths: Collection[str], command: str) -> PlainCheck | None:
+    """`sources`: without tests where these have no names; `paths`: all of the tree. None: it cannot be done."""
     if len(paths) > LARGEST:
         return None
-    if programs := _list_programs(texts, tests, command):
-        return join_programs(programs, paths)
-    if tests:
-        return None
-    renamed = _rename_tests(texts, paths, command)
+    programs: list[PlainProgram] = []
+    wrong: dict[int, Mapping[str, str]] = {}
+    for texts, tests in sources:
+        for path, names in _find_tests(texts, tests).items():
+            programs += make_program(path, texts[path], names, command, texts.get, len(programs))
+        falsified, done = falsify_expectations(texts, tests) if tests else ({}, set())
+        for path, names in _find_tests({path: texts[path] for path in falsified}, sorted(done)).items():
+            made = make_program(path, falsified[path], names, command, texts.get, len(programs))
+            # Some languages have room for one program only.
+            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
+                wrong[len(programs)] = names
+                programs += made
+    if programs:
+        return join_programs(programs, paths, wrong)
+    texts, tests = sources[0]
+    renamed = None if tests else _rename_tests(texts, paths, command)
     if renamed is None:
         return None
     called, files, gone = renamed
     return PlainCheck(_place(called, [*paths, *files], gone), files, False)
 
 
-def join_programs(programs: Sequence[PlainProgram], paths: Collection[str]) -> PlainCheck:
+def join_programs(
+    programs: Sequence[PlainProgram],
+    paths: Collection[str],
+    wrong: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
+) -> PlainCheck:
     """A check that runs them one after the other, where no file of the tree has a test's name."""
     tests = [path for path in paths if is_code(path) and find_language(path).is_test_name(path)]
     files = {path: text for program in programs for path, text in program.files.items()}
     joined = " ; ".join(f"echo '{FAILS}@{at}' ; ( {program.command} )" for at, program in enumerate(programs))
-    return PlainCheck(_place(joined, [*paths, *files], tests), files, True)
+    return PlainCheck(_place(joined, [*paths, *files], tests), files, True, wrong)
 
 
-def _list_programs(texts: Mapping[str, str], tests: Sequence[str], command: str) -> list[PlainProgram]:
-    found: list[PlainProgram] = []
+def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dict[str, str]]:
+    """By file, the tests that are in it, by their names there."""
     held = {path: {test for test in tests if find_language(path).holds_test(test, path)} for path in texts}
     loose = {*tests}.difference(*held.values())
+    found = {}
     for path, own in held.items():
         # Some runners name a test by its package, which is no file, or not at all.
         wanted = own | loose if is_test_file(path) else own
         if wanted or (not tests and is_test_file(path)):
-            names = {find_language(path).name_within_file(test, path) for test in wanted}
-            found += make_program(path, texts[path], names, command, texts.get, len(found))
-    return found[:MOST_FILES]
+            found[path] = {find_language(path).name_within_file(test, path): test for test in sorted(wanted)}
+    return dict(list(found.items())[:MOST_FILES])
 
 
 def make_program(
@@ -160,16 +181,35 @@ def _make_name(path: str, number: int, mixed: Collection[str]) -> str:
 # ── what it says ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find_failures(text: str, exit_status: int | None, named: bool) -> set[str]:
+def find_failures(text: str, exit_status: int | None, plain: PlainCheck) -> set[str]:
     """What such a check says fails, so that two of them can be compared; empty: nothing, or it could not run. Where
     tests have names, each follows the number of its program."""
-    if not named:
+    if not plain.named:
         said = hash_refutation(re.sub(r"/tmp/\w{6}/", "", text))
         return {said} if exit_status not in (None, 0, UNABLE, 126, 127) and said else set()
-    found: set[str] = set()
+    return {
+        f"{number} {line.removeprefix(FAILS)}"
+        for number, lines in _split_programs(text).items()
+        for line in lines
+        if number not in plain.wrong and line.startswith(FAILS)
+    }
+
+
+def find_falsified(text: str, plain: PlainCheck) -> tuple[set[str], set[str]]:
+    """The tests that fail with wrong expected values, and those that pass."""
+    failing: set[str] = set()
+    passing: set[str] = set()
+    for number, lines in _split_programs(text).items():
+        for name, test in plain.wrong.get(number, {}).items():
+            failing |= {test for line in lines if line.startswith(f"{FAILS}{name}: ")}
+            passing |= {test} if f"{PASSES}{name}" in lines else set()
+    return failing, passing - failing
+
+
+def _split_programs(text: str) -> dict[int, set[str]]:
+    """What each program says about its tests, if it ran to its end."""
     _, *parts = re.split(rf"(?m)^{FAILS}@(\d+)\s*$", text)
-    for number, part in zip(parts[::2], parts[1::2], strict=True):
-        lines = {line.strip() for line in part.splitlines() if line.startswith(FAILS)}
-        if PASSES_ON in lines:
-            found |= {f"{number} {line.removeprefix(FAILS)}" for line in lines - {PASSES_ON}}
-    return found
+    said = {
+        int(n): {line.strip() for line in part.splitlines()} for n, part in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return {number: lines - {ENDS} for number, lines in said.items() if ENDS in lines}

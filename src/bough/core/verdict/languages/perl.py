@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from shlex import quote
 
-from bough.core.verdict.language import PASSES_ON, Language, PlainProgram
+from bough.core.verdict.language import ENDS, Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
 
@@ -62,7 +62,7 @@ class Perl(Language):
         made, found = re.subn(r"(?m)^use Test::(?:More|Simple)\b[^;]*;", "", text)
         if not found or re.search(r"\b(?:is_deeply|SKIP|TODO|FindBin|__FILE__)\b", text):
             return None
-        return PlainProgram("perl -Ilib program.pl", {"program.pl": f'{_KIT}{made}\nprint "\\n{PASSES_ON}\\n";\n'})
+        return PlainProgram("perl -Ilib program.pl", {"program.pl": f'{_KIT}{made}\nprint "\\n{ENDS}\\n";\n'})
 
 
 LANGUAGE = Perl()

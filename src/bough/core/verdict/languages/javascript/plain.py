@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bough.core.verdict.language import FAILS, PASSES_ON, REPEAT
+from bough.core.verdict.language import ENDS, FAILS, PASSES, REPEAT
 
 _RUNNERS = r"(?:node:)?test|vitest|@jest/globals|mocha"
 _NAMES = "describe it test expect before after beforeEach afterEach beforeAll afterAll suite specify".split()  # noqa: SIM905
@@ -55,20 +55,22 @@ async function kitRun() {{
   for (const call of kitFirst) await call();
   for (const [whole, name, call] of kitParts) {{
     if (wanted && !wanted.includes(name) && !wanted.includes(whole)) continue;
-    for (let time = 0; time < {REPEAT}; time++) {{
+    let held = true;
+    for (let time = 0; held && time < {REPEAT}; time++) {{
       try {{
         for (const each of kitEach) await each();
         await call({{ test: kitPart, diagnostic() {{}} }});
       }} catch (error) {{
+        held = false;
         if (error?.name === "AssertionError" || error?.code === "ERR_ASSERTION") {{
           const said = "actual" in error ? `${{String(error.actual)}} ${{String(error.expected)}}` : error.message;
           console.log(`\\n{FAILS}${{name}}: ${{said.replace(/\\s+/g, " ").slice(0, 300)}}`);
         }}
-        break;
       }}
     }}
+    if (held) console.log(`\\n{PASSES}${{name}}`);
   }}
-  console.log("\\n{PASSES_ON}");
+  console.log("\\n{ENDS}");
 }}
 kitRun();
 """

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from bough.core.verdict.language import FAILS, PASSES_ON, REPEAT
+from bough.core.verdict.language import ENDS, FAILS, PASSES, REPEAT
 
 _KIT = """\
 import sys
@@ -166,7 +166,9 @@ for _name, _call in _calls:
             print("\\n{FAILS}" + _name + ": " + _said)
         if _said is not None:
             break
-print("\\n{PASSES_ON}")
+    else:
+        print("\\n{PASSES}" + _name)
+print("\\n{ENDS}")
 """
 
 
