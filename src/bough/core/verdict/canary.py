@@ -16,7 +16,7 @@ from bough.core.verdict.test_files import expand_command, is_code, is_data, is_f
 
 MOST = 20
 """Tests that are falsified."""
-NONSENSE = '\x01 ((( ]]] "\n<?php (((\n'
+NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
 """What no language accepts."""
 
 
