@@ -44,8 +44,8 @@ DATA = _DOCUMENTS | frozenset(
 """Suffixes of data."""
 
 
-REPEAT = 40
-"""How often a plain program does what a test does: code may be right a few times only."""
+REPEAT, SECONDS = 40, 1
+"""How often a plain program does what a test does, and for how long at most: code may be right a few times only."""
 FAILS, PASSES, ENDS = "~~ ", "~= ", "~~ done"
 """What a plain program prints before the name of a test that fails or, where it can say so, passes, and at its end."""
 

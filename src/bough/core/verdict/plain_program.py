@@ -25,10 +25,13 @@ MOST_FILES = 5
 """Test files that become programs."""
 LARGEST = 20_000
 """Files of a tree that is copied for them."""
+LONGEST = 300
+"""Seconds that one may take, where `timeout` is installed: a program at a terminal may wait for somebody."""
 UNABLE = 99
 """The exit status where there is no place for it."""
 _OWN = ("bough.toml", ".bough")
 _PLACE = """\
+[ "$(find {tops} -type f 2>/dev/null | head -n {largest} | wc -l)" -lt {largest} ] || exit {unable}
 d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit {unable}
 for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit {unable}; done
 for e in * .[!.]*; do case $e in {own}) ;; *) [ -e "$d/{project}/$e" ] || ln -s "$PWD/$e" "$d/{project}/$e";; esac; done
@@ -37,7 +40,8 @@ cd "$d/{project}" && rm -f -- {removed} || exit {unable}
 find .. -type f -exec touch -t 202001010000 {{}} +
 for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
 c={command}
-if script -qec true /dev/null >/dev/null 2>&1; then script -qec "$c" /dev/null; else sh -c "$c"; fi
+! timeout 1 true 2>/dev/null || t='timeout {seconds}'
+if script -qec true /dev/null >/dev/null 2>&1; then $t script -qec "$c" /dev/null; else $t sh -c "$c"; fi
 s=$?; cd / && chmod -R u+w "$d" && rm -rf "$d"; exit $s
 """
 """A copy of the project at a short path, with old files, without tests and without variables of a test run; the
@@ -133,6 +137,8 @@ def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
     return _PLACE.format(
         project=PROJECT,
         unable=UNABLE,
+        largest=2 * LARGEST,
+        seconds=LONGEST,
         beside=BESIDE,
         own="|".join((".git", *_OWN)),
         tops=" ".join(map(quote, tops)),
@@ -186,7 +192,7 @@ def find_failures(text: str, exit_status: int | None, plain: PlainCheck) -> set[
     tests have names, each follows the number of its program."""
     if not plain.named:
         said = hash_refutation(re.sub(r"/tmp/\w{6}/", "", text))
-        return {said} if exit_status not in (None, 0, UNABLE, 126, 127) and said else set()
+        return {said} if exit_status not in (None, 0, UNABLE, 124, 126, 127) and said else set()
     return {
         f"{number} {line.removeprefix(FAILS)}"
         for number, lines in _split_programs(text).items()
