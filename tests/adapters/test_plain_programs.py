@@ -110,12 +110,14 @@ def test_a_script_runs_under_another_name(tmp_path: Path) -> None:
 
 def test_what_a_plain_program_cannot_do_says_nothing(tmp_path: Path) -> None:
     texts = {
-        "test_fixture.py": "def test_it(capsys):\n    assert False\n",
+        "test_fixture.py": "def test_it(request):\n    assert False\n",
         "test_missing.py": "def test_it():\n    import nothing_of_the_kind\n",
         "test_own.py": "def test_it():\n    raise KeyError\n",
         "test_skipped.py": "import pytest\n@pytest.mark.skip\ndef test_it():\n    assert False\n",
     }
     work = {"work.py": "def fails():\n    raise ValueError(7)\n"}
+    work["conftest.py"] = "import pytest\n@pytest.fixture\ndef one():\n    yield 1\n@pytest.fixture(scope='module')\n"
+    work["conftest.py"] += "def two(one, monkeypatch):\n    monkeypatch.setenv('A', 'b')\n    return one + 1\n"
     fails = {
         "test_raised.py": "def test_it():\n    from work import fails\n    fails()\n",
         "test_case.py": "from unittest import TestCase\nclass Case(TestCase):\n    def test_it(self):\n"
@@ -124,6 +126,8 @@ def test_what_a_plain_program_cannot_do_says_nothing(tmp_path: Path) -> None:
         "    assert a == b\n",
         "test_given.py": "import pytest\n@pytest.fixture\ndef one():\n    return 1\n\n"
         "def test_it(one):\n    assert one == 2\n",
+        "test_shared.py": "def test_it(two, tmp_path):\n    assert two == 1, tmp_path.name\n",
+        "test_printed.py": "def test_it(capsys):\n    print(1)\n    assert capsys.readouterr().out == '2'\n",
     }
     passes = {
         "test_raises.py": "import pytest\ndef test_it():\n    from work import fails\n"

@@ -152,7 +152,7 @@ class ClaimTest:
             return "", set()
         ground, texts = await self._find_ground(work)
         after = await self._texts.of(work.task.tree, work.check.command)
-        sources = [(texts, old), *([(after, new)] if new else [])]
+        sources = [each for each in ((texts, old), (after, new)) if each[1]] or [(texts, [])]
         paths = await self._workspaces.paths(ground)
         plain = await asyncio.to_thread(make_plain_check, sources, paths, work.check.command)
         if plain is None:

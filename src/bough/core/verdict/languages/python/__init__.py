@@ -14,7 +14,7 @@ from bough.core.verdict.languages.python.plain import make_plain
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
 from bough.core.verdict.languages.python.unittest import Unittest
-from bough.core.verdict.paths import find_suffix, parent_folder
+from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
 
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -116,7 +116,9 @@ class Python(Language):
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
     ) -> PlainProgram | None:
-        made = make_plain(text, parent_folder(path), wanted)
+        folders = [*reversed(list(list_parents(path)))]
+        shared = [read(f"{folder}/conftest.py".lstrip("/")) or "" for folder in folders]
+        made = make_plain(text, parent_folder(path), wanted, shared)
         return PlainProgram(f"{make_interpreter_command(command)} program.py", {"program.py": made}) if made else None
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:

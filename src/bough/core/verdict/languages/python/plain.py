@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from bough.core.verdict.language import ENDS, FAILS, PASSES, REPEAT, SECONDS
 
@@ -51,8 +51,89 @@ class _Near:
         return bool(self.value == other or (other - self.value) ** 2 <= self.within**2)
 
 
+class _Mark:
+    def parametrize(self, names, rows, **options):
+        named = names.replace(" ", "").split(",") if isinstance(names, str) else list(names)
+
+        def give(call):
+            made = [dict(zip(named, row if len(named) > 1 else [row])) for row in rows]
+            call._rows = [{**row, **other} for row in made for other in getattr(call, "_rows", [{}])]
+            return call
+
+        return give
+
+    def __getattr__(self, name):
+        def mark(call=None, *values, **options):
+            if callable(call):
+                call._unclear = name in ("skip", "xfail", "asyncio", "anyio", "django_db")
+                return call
+            return lambda call: mark(call) if name not in ("skipif", "usefixtures") else _Mark().skip(call)
+
+        return mark
+
+
+class _Patch:
+    def __init__(self):
+        self._undone = []
+
+    def setattr(self, holder, name, value, raising=True):
+        self._undone.append((setattr, holder, name, getattr(holder, name, None)))
+        setattr(holder, name, value)
+
+    def setenv(self, name, value):
+        import os
+
+        self._undone.append((lambda *given: os.environ.update({name: given[2]} if given[2] else {}), 0, name, ""))
+        os.environ[name] = str(value)
+
+    def undo(self):
+        for call, *given in reversed(self._undone):
+            call(*given)
+
+    def __getattr__(self, name):
+        raise _Unclear(name)
+
+
+class _Written:
+    def readouterr(self):
+        self.out, self.err = sys.stdout.getvalue(), sys.stderr.getvalue()
+        for stream in (sys.stdout, sys.stderr):
+            stream.seek(0)
+            stream.truncate()
+        return self
+
+
+def _patch():
+    patch = _Patch()
+    try:
+        yield patch
+    finally:
+        patch.undo()
+
+
+def _folder():
+    import pathlib
+    import tempfile
+
+    return pathlib.Path(tempfile.mkdtemp())
+
+
+def _capture():
+    import io
+
+    was = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
+    try:
+        yield _Written()
+    finally:
+        sys.stdout, sys.stderr = was
+
+
 class _kit:
     approx = _Near
+    mark = _Mark()
+    fixtures = {"tmp_path": _folder, "monkeypatch": _patch, "capsys": _capture}
+    always = []
 
     @staticmethod
     def raises(kind, *call, **options):
@@ -61,6 +142,57 @@ class _kit:
         with _Raises(kind) as raised:
             call[0](*call[1:], **options)
         return raised
+
+    @staticmethod
+    def fixture(call=None, **options):
+        if not callable(call):
+            return lambda one: _kit.fixture(one, **options)
+        if "params" not in options:
+            _kit.fixtures[options.get("name") or call.__name__] = call
+            _kit.always += [call.__name__] if options.get("autouse") else []
+        return call
+
+
+def _give(name, made):
+    if name not in made:
+        if name not in _kit.fixtures:
+            raise _Unclear(name)
+        held = _with(_kit.fixtures[name], made)
+        made[name, "held"] = held
+        made[name] = next(held) if hasattr(type(held), "__next__") else held
+    return made[name]
+
+
+def _with(call, made, **given):
+    code = getattr(call, "__func__", call).__code__
+    wanted = code.co_varnames[: code.co_argcount - len(getattr(call, "__func__", call).__defaults__ or ())]
+    return call(**{name: _give(name, made) for name in wanted if name not in given and name != "self"}, **given)
+
+
+def _run(call):
+    if getattr(call, "_unclear", False):
+        raise _Unclear
+    for row in getattr(call, "_rows", [{}]):
+        made = {}
+        for name in _kit.always:
+            _give(name, made)
+        try:
+            _with(call, made, **row)
+        finally:
+            for held in list(made.values()):
+                if hasattr(type(held), "__next__") and hasattr(held, "close"):
+                    held.close()
+
+
+def _run_one(kind, name):
+    case = kind()
+    kind.setUpClass()
+    case.setUp()
+    case.setup_method()
+    try:
+        _run(getattr(case, name))
+    finally:
+        case.tearDown()
 
 
 def _refuse(self, name):
@@ -180,17 +312,19 @@ print("\\n{ENDS}")
 """
 
 
-def make_plain(text: str, folder: str, wanted: Collection[str] | None) -> str:
-    """The text of a program that runs these tests; empty: that cannot be done."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return ""
+def make_plain(text: str, folder: str, wanted: Collection[str] | None, shared: Sequence[str] = ()) -> str:
+    """The text of a program that runs these tests; empty: that cannot be done. `shared`: texts that may have the
+    fixtures of the tests, the nearest last."""
     if re.search(r"__file__|\b(?:setup|teardown|setUp|tearDown)_?(?:module|function|Module)\b", text):
         return ""
+    given = "|".join(re.findall(r"\w+", " ".join(re.findall(r"(?m)^\s*def test\w*\(([^)]*)\)", text))))
+    needed = [one for one in shared if given and re.search(rf"(?m)^def (?:{given})\(", one)]
     plain = _Plain(wanted)
-    made = ast.unparse(ast.fix_missing_locations(plain.visit(tree)))
-    kit = "\n".join([f"_FOLDER = {folder!r}", _KIT, made, f"_calls = [{', '.join(plain.calls)}]", _RUN])
+    try:
+        made = [ast.unparse(ast.fix_missing_locations(plain.visit(ast.parse(one)))) for one in (*needed, text)]
+    except (SyntaxError, ValueError, RecursionError):
+        return ""
+    kit = "\n".join([f"_FOLDER = {folder!r}", _KIT, *made, f"_calls = [{', '.join(plain.calls)}]", _RUN])
     return kit if plain.calls else ""
 
 
@@ -202,7 +336,6 @@ class _Plain(ast.NodeTransformer):
         """Of the program: pairs of a test's name and a function."""
         self._wanted = wanted
         self._names: dict[str, str] = {}
-        self._fixtures: dict[str, ast.FunctionDef] = {}
 
     def _wants(self, name: str) -> bool:
         return self._wanted is None or name in self._wanted
@@ -216,7 +349,7 @@ class _Plain(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
         if node.module == "pytest":
-            taken = [f"{name.asname or name.name} = _kit.{name.name}" for name in node.names if name.name != "mark"]
+            taken = [f"{name.asname or name.name} = _kit.{name.name}" for name in node.names]
             return ast.parse("if True:\n pass\n " + "\n ".join(taken)).body[0]
         if node.module == "unittest" and any(name.name == "TestCase" for name in node.names):
             node.names = [name for name in node.names if name.name != "TestCase"]
@@ -254,73 +387,33 @@ class _Plain(ast.NodeTransformer):
     # Tests
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        self._fixtures = {
-            each.name: each for each in node.body if isinstance(each, ast.FunctionDef) and _is_fixture(each)
-        }
         body: list[ast.stmt] = []
         for each in node.body:
-            if isinstance(each, ast.FunctionDef) and each.name.startswith("test"):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
                 body += self._take_test(each)
             elif isinstance(each, ast.ClassDef) and any(_list_tests(each)):
                 body += self._take_class(each)
-            elif isinstance(each, ast.FunctionDef) and each.name in self._fixtures:
-                each.decorator_list = []
-                body.append(self.visit(each))
-            elif not (isinstance(each, ast.AsyncFunctionDef) and each.name.startswith("test")):
+            else:
                 body.append(self.visit(each))
         node.body = body
         return node
 
-    def _take_test(self, node: ast.FunctionDef) -> Iterator[ast.stmt]:
+    def _take_test(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
         """One that this program can call, under another name."""
-        values = [_list_parameters(mark) for mark in node.decorator_list]
-        names = {name for given in values if given for name in given[0][0].split(",")}
-        own = [name.arg for name in node.args.args if name.arg not in names]
-        if not self._wants(node.name) or None in values or not self._fixtures.keys() >= {*own}:
-            return
-        name, test = f"part_{len(self.calls)}", node.name
-        node.name, node.decorator_list = name, []
-        yield self.visit(node)
-        rows = [given[0] for given in values if given]
-        given = ", ".join([f"{one}={one}()" for one in own])
-        if not rows:
-            self.calls.append(f"({test!r}, lambda: {name}({given}))")
-        elif len(rows) == 1:
-            named, listed = rows[0]
-            row = "_row" if "," in named else "[_row]"
-            each = f"**dict(zip({named.split(',')!r}, {row}))"
-            more = f", {given}" if given else ""
-            loop = f"[{name}({each}{more}) for _row in {ast.unparse(self.visit(listed))}]"
-            self.calls.append(f"({test!r}, lambda: {loop})")
+        if self._wants(node.name) and isinstance(node, ast.FunctionDef):
+            self.calls.append(f"({node.name!r}, lambda: _run(part_{len(self.calls)}))")
+            node.name = f"part_{len(self.calls) - 1}"
+            yield self.visit(node)
 
     def _take_class(self, node: ast.ClassDef) -> Iterator[ast.stmt]:
-        known = node.name
-        own = [method.name for method in _list_tests(node) if self._wants(f"{known}.{method.name}")]
-        node.name = f"Part_{len(self.calls)}"
+        known, node.name = node.name, f"Part_{len(self.calls)}"
         node.bases = [base for base in node.bases if ast.unparse(base) != "object"] or [_parse("_Case")]
         for method in _list_tests(node):
-            if method.name in own and (method.decorator_list or len(method.args.args) != 1):
-                own.remove(method.name)
-            method.name = f"part_{method.name[4:].lstrip('_')}"
+            part = f"part_{method.name[4:].lstrip('_')}"
+            if self._wants(f"{known}.{method.name}"):
+                self.calls.append(f"({f'{known}.{method.name}'!r}, lambda: _run_one({node.name}, {part!r}))")
+            method.name = part
         yield self.visit(node)
-        for name in own:
-            part = f"part_{name[4:].lstrip('_')}"
-            self.calls.append(f"({f'{known}.{name}'!r}, lambda: _run_one({node.name}, {part!r}))")
-        if own:
-            yield ast.parse(_RUN_ONE).body[0]
-
-
-_RUN_ONE = """\
-def _run_one(kind, name):
-    case = kind()
-    kind.setUpClass()
-    case.setUp()
-    case.setup_method()
-    try:
-        getattr(case, name)()
-    finally:
-        case.tearDown()
-"""
 
 
 def _parse(text: str) -> ast.expr:
@@ -329,23 +422,3 @@ def _parse(text: str) -> ast.expr:
 
 def _list_tests(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
     return (each for each in node.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test"))
-
-
-def _is_fixture(node: ast.FunctionDef) -> bool:
-    """One that can be called as it is."""
-    marks = [ast.unparse(mark) for mark in node.decorator_list]
-    plain = not node.args.args and not any(isinstance(inner, ast.Yield) for inner in ast.walk(node))
-    return plain and len(marks) == 1 and re.fullmatch(r"(?:pytest\.)?fixture(?:\(\))?", marks[0]) is not None
-
-
-def _list_parameters(mark: ast.expr) -> list[tuple[str, ast.expr]] | None:
-    """What a decorator gives a test: names and values; None: it does something else."""
-    if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("mark.parametrize") and len(mark.args) == 2:
-        names = mark.args[0]
-        if (
-            isinstance(names, ast.Constant)
-            and isinstance(names.value, str)
-            and "pytest" not in ast.unparse(mark.args[1])
-        ):
-            return [(names.value.replace(" ", ""), mark.args[1])]
-    return None
