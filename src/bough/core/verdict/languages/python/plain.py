@@ -159,7 +159,7 @@ def _give(name, made):
             raise _Unclear(name)
         held = _with(_kit.fixtures[name], made)
         made[name, "held"] = held
-        made[name] = next(held) if hasattr(type(held), "__next__") else held
+        made[name] = next(held) if type(held).__name__ == "generator" else held
     return made[name]
 
 
@@ -180,7 +180,7 @@ def _run(call):
             _with(call, made, **row)
         finally:
             for held in list(made.values()):
-                if hasattr(type(held), "__next__") and hasattr(held, "close"):
+                if type(held).__name__ == "generator":
                     held.close()
 
 
