@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.plain_program import PlainCheck, find_failures, find_falsified, make_plain_check
+from bough.core.verdict.plain_program import PlainCheck, make_plain_check, read_result
 from bough.core.verdict.probe_forms import find_example, find_form
 
 
@@ -26,7 +26,7 @@ def run(folder: Path, files: Mapping[str, str], plain: PlainCheck) -> tuple[str,
 def run_plainly(folder: Path, files: Mapping[str, str], tests: list[str], command: str) -> set[str]:
     plain = make_plain_check([(files, tests)], list(files), command)
     assert plain is not None
-    return find_failures(*run(folder, files, plain), plain)
+    return read_result(*run(folder, files, plain), plain).failures
 
 
 PYTEST = "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n"
@@ -96,8 +96,8 @@ def test_code_that_equals_anything_passes_with_wrong_expectations(tmp_path: Path
         files = {path: text, "calc.py": code}
         plain = make_plain_check([(files, tests)], list(files), "python3 -m pytest")
         assert plain is not None and list(plain.wrong) == [1]
-        said, _ = run(tmp_path / str(len(code)), files, plain)
-        assert find_falsified(said, plain) == expected
+        found = read_result(*run(tmp_path / str(len(code)), files, plain), plain)
+        assert (found.failing, found.hollow) == expected
 
 
 def test_a_script_runs_under_another_name(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.plain_program import PlainCheck, find_failures, find_falsified, make_plain_check
+from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
 from bough.core.verdict.runners import PLAIN
 from bough.core.verdict.texts import Over
 from bough.ports import Workspace, Workspaces
@@ -153,26 +153,26 @@ class ClaimTest:
         ground, texts = await self._find_ground(work)
         after = await self._texts.of(work.task.tree, work.check.command)
         sources = [each for each in ((texts, old), (after, new)) if each[1]] or [(texts, [])]
-        paths = await self._workspaces.paths(ground)
+        found = await self._run_plainly(work, sources, ground)
+        if found is None or found.hollow:
+            return (f"{min(found.hollow)} {PASSES}" if found else ""), set()
+        if not found.failures:
+            return "", found.failing
+        base = work.question.base if work.question is not None else work.task.base
+        before = await self._run_plainly(work, [(await self._texts.of(base, work.check.command), old)], base)
+        same = sorted(found.failures & before.failures) if before is not None else []
+        said = f"{same[0].partition(' ')[2]} - " if same and old else ""
+        return (f"{said}it {TELLS}", set()) if same else ("", found.failing)
+
+    async def _run_plainly(self, work: CheckedWork, sources: Sequence[Source], tree: str) -> PlainResult | None:
+        paths = await self._workspaces.paths(tree)
         plain = await asyncio.to_thread(make_plain_check, sources, paths, work.check.command)
         if plain is None:
-            return "", set()
-        ran = await self._run_plainly(work, plain, ground)
-        done, hollow = find_falsified(ran.text, plain)
-        if hollow:
-            return f"{min(hollow)} {PASSES}", set()
-        found = find_failures(ran.text, ran.finished.exit_status, plain)
-        if not found:
-            return "", done
-        before = await self._run_plainly(work, plain, work.question.base if work.question else work.task.base)
-        same = sorted(found & find_failures(before.text, before.finished.exit_status, plain))
-        said = f"{same[0].partition(' ')[2]} - " if same and plain.named else ""
-        return (f"{said}it {TELLS}", set()) if same else ("", done)
-
-    async def _run_plainly(self, work: CheckedWork, plain: PlainCheck, tree: str) -> CheckRun:
+            return None
         made = await self._workspaces.graft(tree, tree, (), plain.files)
         own = replace(work.check, command=plain.command, runner=PLAIN, dependents=())
-        return await self._runner.once(work.run, work.task, own, made)
+        ran = await self._runner.once(work.run, work.task, own, made)
+        return read_result(ran.text, ran.finished.exit_status, plain)
 
 
 def _describe_canary(done: list[str], asked: int) -> str:

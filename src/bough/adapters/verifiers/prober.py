@@ -19,7 +19,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import probe_forms
 from bough.core.verdict.discover import discover_check
 from bough.core.verdict.language import PlainProgram
-from bough.core.verdict.plain_program import find_failures, join_programs, make_program
+from bough.core.verdict.plain_program import join_programs, make_program, read_result
 from bough.core.verdict.project_files import run_in_folder
 from bough.ports import Sandbox, Workspace, Workspaces
 from bough.trust.files import Place
@@ -141,7 +141,7 @@ class Prober:
             ran = await self._sandbox.run(
                 argv, workspace=workspace, timeout=timeout, limit=task.rules.kept, progress=say
             )
-            said = find_failures(ran.output.decode("utf-8", "replace"), ran.exit_status, plain)
+            said = read_result(ran.output.decode("utf-8", "replace"), ran.exit_status, plain).failures
             fails = {shown[int(number)].name: line for number, _, line in (one.partition(" ") for one in sorted(said))}
             if not fails:
                 return results

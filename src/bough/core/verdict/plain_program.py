@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bough.core.verdict.canary import falsify_expectations
 from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
-from bough.core.verdict.original_tests import hash_refutation
+from bough.core.verdict.original_tests import find_file, hash_refutation
 from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import is_code, is_configuration, is_data, is_test_file, split_words
@@ -104,7 +104,11 @@ def join_programs(
 
 def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dict[str, str]]:
     """By file, the tests that are in it, by their names there."""
-    held = {path: {test for test in tests if find_language(path).holds_test(test, path)} for path in texts}
+    files = {test: find_file(test) for test in tests}
+    held = {
+        path: {test for test in tests if path == files[test] or (files[test] not in texts and _holds(path, test))}
+        for path in texts
+    }
     loose = {*tests}.difference(*held.values())
     found = {}
     for path, own in held.items():
@@ -113,6 +117,10 @@ def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dic
         if wanted or (not tests and is_test_file(path)):
             found[path] = {find_language(path).name_within_file(test, path): test for test in sorted(wanted)}
     return dict(list(found.items())[:MOST_FILES])
+
+
+def _holds(path: str, test: str) -> bool:
+    return find_language(path).holds_test(test, path)
 
 
 def make_program(
@@ -187,29 +195,33 @@ def _make_name(path: str, number: int, mixed: Collection[str]) -> str:
 # ── what it says ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def find_failures(text: str, exit_status: int | None, plain: PlainCheck) -> set[str]:
-    """What such a check says fails, so that two of them can be compared; empty: nothing, or it could not run. Where
-    tests have names, each follows the number of its program."""
+class PlainResult(Struct, frozen=True):
+    """What a plain program shows."""
+
+    failures: set[str]
+    """What fails, so that two of them can be compared; empty: nothing, or it could not run. Where tests have names,
+    each follows the number of its program."""
+    failing: set[str]
+    """The tests that fail with wrong expected values, as they should."""
+    hollow: set[str]
+    """Those that pass."""
+
+
+def read_result(text: str, exit_status: int | None, plain: PlainCheck) -> PlainResult:
     if not plain.named:
         said = hash_refutation(re.sub(r"/tmp/\w{6}/", "", text))
-        return {said} if exit_status not in (None, 0, UNABLE, 124, 126, 127) and said else set()
-    return {
-        f"{number} {line.removeprefix(FAILS)}"
-        for number, lines in _split_programs(text).items()
-        for line in lines
-        if number not in plain.wrong and line.startswith(FAILS)
-    }
-
-
-def find_falsified(text: str, plain: PlainCheck) -> tuple[set[str], set[str]]:
-    """The tests that fail with wrong expected values, and those that pass."""
+        failed = exit_status not in (None, 0, UNABLE, 124, 126, 127)
+        return PlainResult({said} if failed and said else set(), set(), set())
+    failures: set[str] = set()
     failing: set[str] = set()
     passing: set[str] = set()
     for number, lines in _split_programs(text).items():
         for name, test in plain.wrong.get(number, {}).items():
             failing |= {test for line in lines if line.startswith(f"{FAILS}{name}: ")}
             passing |= {test} if f"{PASSES}{name}" in lines else set()
-    return failing, passing - failing
+        if number not in plain.wrong:
+            failures |= {f"{number} {line.removeprefix(FAILS)}" for line in lines if line.startswith(FAILS)}
+    return PlainResult(failures, failing, passing - failing)
 
 
 def _split_programs(text: str) -> dict[int, set[str]]:

@@ -214,15 +214,16 @@ class Rust(Language):
         package = find_table_name(read("Cargo.toml") or "", "package")
         inner, crate = self.find_inner_tests(text, True), package.replace("-", "_")
         last = None if wanted is None else {name.split("::")[-1] for name in wanted}
-        names = [name for _, name in re.findall(_FUNCTION, text) if last is None or name in last]
+        every = [name for _, name in re.findall(_FUNCTION, text)]
+        names = [name for name in every if last is None or name in last]
         if not package or not names or "should_panic" in text or (inner and (path != "src/lib.rs" or len(inner) > 1)):
             return None
-        made, within = re.sub(_FUNCTION, r"\1pub fn \2()", text), ""
+        made, within = re.sub(_FUNCTION, lambda one: f"{one[1]}pub fn part_{every.index(one[2])}()", text), ""
         files = {}
         if inner:
             made = re.sub(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+\w+", "pub mod parts", made, count=1)
             files[path], within, made = made, f"{crate}::parts::", ""
-        listed = ", ".join(f'("{name}", {within}{name})' for name in names)
+        listed = ", ".join(f'("{name}", {within}part_{every.index(name)})' for name in names)
         lean = f"--config profile.dev.package.{package}.debug-assertions=false"
         build = f"cargo build -q {'--offline ' if 'offline' in command else ''}{lean} --bin parts"
         return PlainProgram(
