@@ -184,6 +184,9 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         "OPENAI_API_KEY": "none",
         "BOUGH_STUCK_LOOKS": "100000",
         "BOUGH_LADDER_TASK_ROUNDS": "100000",
+        # A scripted goal proves nothing: what is measured is the round.
+        "BOUGH_ACCEPTANCE_PROOF": "check",
+        "BOUGH_ACCEPTANCE_EXAMINE": "never",
     }
     with model(rounds, files) as server:
         start = ["-c", PROFILED, str(profile)] if profile else ["-m", "bough"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.types import ElicitResult
 
 from bough.testing import call
 from tests.harness import CHECK, FIXED, make_project
@@ -20,11 +21,12 @@ from tests.wire import WireModel
 SCRIPT = [call("write", path="calc.py", content=FIXED), call("done", summary="adds")]
 
 
-def spoken(project: Path, work: Callable[[Client], Awaitable[None]], *options: str) -> None:
+def spoken(project: Path, work: Callable[[Client], Awaitable[None]], *options: str, answer: Any = None) -> None:
     async def go() -> None:
         env = {"OPENAI_API_KEY": "k", "BOUGH_PLANNING_FLAT": "true", "HOME": str(project.parent)}
         argv = ["-m", "bough", "mcp", "--dir", str(project), *options]
-        async with Client(StdioServerParameters(command=sys.executable, args=argv, env=env)) as client:
+        started = StdioServerParameters(command=sys.executable, args=argv, env=env)
+        async with Client(started, elicitation_callback=answer) as client:
             await work(client)
 
     asyncio.run(go())
@@ -61,6 +63,24 @@ def test_an_agent_runs_a_goal_and_applies_it(tmp_path: Path) -> None:
     with WireModel(SCRIPT) as wire:
         spoken(project, work, "--model", "openai:m", "--base-url", wire.base_url)
     assert any(message.startswith("goal: ") for message in heard), heard
+
+
+def test_a_client_asks_its_person_what_the_settings_may(tmp_path: Path) -> None:
+    project, asked = make_project(tmp_path / "p"), list[str]()
+    (project / "bough.toml").write_text("[check]\naccept_failing = true\n")
+
+    async def answer(context: Any, request: Any) -> ElicitResult:
+        asked.append(request.message)
+        return ElicitResult(action="accept", content={"allow": True})
+
+    async def work(client: Client) -> None:
+        ended = await tool(client, "run", goal="Make add add.", check=CHECK)
+        assert ended["status"] == "completed"
+
+    with WireModel(SCRIPT) as wire:
+        spoken(project, work, "--model", "openai:m", "--base-url", wire.base_url, answer=answer)
+    (message,) = asked
+    assert "check.accept_failing = true" in message and "Allow that" in message
 
 
 def test_a_run_continues_when_the_server_has_ended(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from bough.app.settings_consent import list_open_wishes
-from bough.core.errors import UsageError
 from bough.interfaces.acp import EditorSession
 from bough.interfaces.web import actions
 from tests.harness import make_project
@@ -42,18 +41,6 @@ def test_on_the_command_line(project: Path, tmp_path: Path, answer: str) -> None
     assert ("accept_failing" in json.dumps(json.loads(config)["settings"])) == (answer == "--yes")
 
 
-def test_on_the_page(project: Path) -> None:
-    def answer(wishes: dict[str, str]) -> str:
-        body = json.dumps({"wishes": wishes, "allow": True}).encode()
-        return asyncio.run(actions.trust(project, "any", body))
-
-    with pytest.raises(UsageError, match="have changed meanwhile"):
-        answer({"workspace.link": "something else"})
-    assert list_open_wishes(project)[1] == WISHES
-    assert "Allowed: workspace.link" in answer(WISHES)
-    assert list_open_wishes(project)[1] == {}
-
-
 @pytest.mark.parametrize("yes", [True, False])
 def test_in_an_editor(project: Path, yes: bool) -> None:
     asked: list[str] = []
@@ -77,6 +64,6 @@ def test_in_an_editor(project: Path, yes: bool) -> None:
 
 
 def test_another_value_is_another_question(project: Path) -> None:
-    asyncio.run(actions.trust(project, "any", json.dumps({"wishes": WISHES, "allow": False}).encode()))
+    asyncio.run(actions.act(project, "", "trust", json.dumps({"wishes": WISHES, "allow": False}).encode()))
     (project / "bough.toml").write_text(SETTINGS.replace("data", "other"))
     assert list_open_wishes(project)[1] == {"workspace.link": '["other"]'}

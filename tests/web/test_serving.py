@@ -52,19 +52,40 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
             assert choices["model"] == "openai:test"
             headers = {"origin": served.url, "x-bough": "1"}
             top = f"/api/{project['project']}"
-            wrong = served.client.post(f"{top}/start", content=b'{"goal": " "}', headers=headers)
+            wrong = served.client.post(f"{top}/do/start", content=b'{"goal": " "}', headers=headers)
             assert wrong.status_code == 409 and "The goal is empty" in wrong.json()["error"]
             wrong = served.client.post(
-                f"{top}/start", content=b'{"goal": "x", "continues": "no-such"}', headers=headers
+                f"{top}/do/start", content=b'{"goal": "x", "continues": "no-such"}', headers=headers
             )
             assert wrong.status_code == 409 and "no run" in wrong.json()["error"]
             asked = {"goal": "Make add add.", "check": CHECK, "rounds": 20}
-            started = served.client.post(f"{top}/start", content=json.dumps(asked), headers=headers)
+            started = served.client.post(f"{top}/do/start", content=json.dumps(asked), headers=headers)
             assert started.status_code == 200, started.text
             name = started.json()["run"]
             until(lambda: served.get(served.of(name))["status"] == "completed")
             run = served.get(served.of(name))
             assert run["goal"] == "Make add add." and run["limits"]["rounds"] == 20 and run["progress"] == 1.0
+
+
+def test_what_the_settings_of_a_repository_ask_for_is_answered_on_the_page(tmp_path: Path) -> None:
+    place = make_project(tmp_path / "project")
+    (place / "bough.toml").write_text("[check]\naccept_failing = true\n")
+    with serve(place, XDG_STATE_HOME=str(tmp_path / "state")) as served:
+        (project,) = served.get("/api/runs")["projects"]
+        assert project["wishes"] == {"check.accept_failing": "true"} and not project["runs"]
+        address, headers = f"/api/{project['project']}/do/trust", {"origin": served.url, "x-bough": "1"}
+
+        def answer(wishes: dict[str, str]) -> tuple[int, str]:
+            body = json.dumps({"wishes": wishes, "allow": True})
+            said = served.client.post(address, content=body, headers=headers)
+            return said.status_code, said.text
+
+        status, said = answer({"check.accept_failing": "false"})
+        assert status == 409 and "have changed meanwhile" in said, "a yes holds for what was shown"
+        status, said = answer(project["wishes"])
+        assert status == 200 and "Allowed: check.accept_failing" in said
+        (project,) = served.get("/api/runs")["projects"]
+        assert project["wishes"] == {}
 
 
 def test_the_same_address_after_a_restart_also_beside_a_run(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { post, Problem, Run, seeClock } from "./api";
+import { Problem, Run, seeClock, send } from "./api";
 import { AnsweredList, Needs } from "./ask";
 import { age, duration, money, tone } from "./format";
 import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
@@ -43,7 +43,7 @@ export function Home() {
       {error ? <Lost error={error} /> : null}
       {data.projects.map((project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />)}
       {all.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
-      {data.projects.map((project) => project.runs.length > 0 && <Wishes key={project.project} project={project} named={many} done={refresh} />)}
+      {data.projects.map((project) => <Wishes key={project.project} project={project} named={many} done={refresh} />)}
       {waiting.length > 0 && (
         <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count warn">{waiting.reduce((sum, run) => sum + run.waiting.length, 0)}</span></h2>
           {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
@@ -84,8 +84,8 @@ function Wishes({ project, named, done }: { project: Project; named: boolean; do
   const wishes = Object.entries(project.wishes ?? {});
   if (!wishes.length) return said ? <p class="said" role="status">{said}</p> : null;
   const answer = (allow: boolean) =>
-    post(project.project, project.runs[0].run, "trust", { wishes: project.wishes, allow })
-      .then(setSaid, (error: Error) => setSaid(error.message))
+    send<{ said: string }>(`/api/${encodeURIComponent(project.project)}/do/trust`, { wishes: project.wishes, allow })
+      .then((answered) => setSaid(answered.said), (error: Error) => setSaid(error.message))
       .then(done);
   return (
     <section class="panel" aria-label={`Settings of ${project.root}`}>

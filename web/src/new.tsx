@@ -41,7 +41,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
     try { await deed(); } catch (problem) { setError(problem); } finally { setBusy(""); }
   };
   const start = () => work("Starting: bough reads your files and runs the check once…", async () => {
-    const { run } = await send<{ run: string }>(`${top}/start`, { goal, check, model, rounds: Number(rounds) || 0, cost: Number(cost) || 0, continues: follows, ask });
+    const { run } = await send<{ run: string }>(`${top}/do/start`, { goal, check, model, rounds: Number(rounds) || 0, cost: Number(cost) || 0, continues: follows, ask });
     window.location.hash = link("run", project, run);
   });
   const find = () => work("Running the check on your files as they are…", async () => {

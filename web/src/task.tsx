@@ -111,8 +111,10 @@ function Talk({ talk, project, run, children }: { talk: Conversation; project: s
   const newest = talk.events[talk.events.length - 1]?.seq ?? 0;
   const down = () => { if (box.current) box.current.scrollTop = box.current.scrollHeight; };
   useEffect(() => { if (following.current && !words) down(); }, [newest, words]);
-  const scrolled = () => {
-    const element = box.current!;
+  // The page may be gone when a late scroll is told: the element comes with the event.
+  const scrolled = (event: Event) => {
+    const element = event.currentTarget as HTMLElement | null;
+    if (!element) return;
     following.current = element.scrollHeight - element.scrollTop - element.clientHeight < 80;
     setAway(!following.current);
   };

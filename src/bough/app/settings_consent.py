@@ -26,9 +26,9 @@ def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
     return root, found
 
 
-def answer_wishes(root: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
-    """The person's answer, kept with their own state."""
-    Consents(dict(os.environ)).keep(root, wishes, allowed)
+def answer_wishes(folder: Path, wishes: Mapping[str, str], *, allowed: bool) -> None:
+    """Keep the person's answer with their own state, for the project around the folder."""
+    Consents(dict(os.environ)).keep(find_root(require_folder(folder)), wishes, allowed)
 
 
 Ask = Callable[[Path, Mapping[str, str]], bool | None]

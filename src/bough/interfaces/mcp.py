@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Annotated, Any
 
 import msgspec
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import Context, Elicit, ElicitationResult, MCPServer, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.shared.exceptions import MCPError
 from mcp_types import ToolAnnotations
 from pydantic import BaseModel, Field
 
@@ -129,7 +129,13 @@ def _extract_complaint(err: bytes) -> str:
 
 
 def make_server(commands: Commands) -> MCPServer:
-    server = MCPServer("bough", title="bough", instructions=ABOUT, version=__version__, log_level="WARNING")
+    @asynccontextmanager
+    async def lifespan(server: object) -> AsyncIterator[Commands]:
+        yield commands
+
+    server = MCPServer(
+        *("bough", "bough"), instructions=ABOUT, version=__version__, log_level="WARNING", lifespan=lifespan
+    )
     _add_running(server, commands)
     _add_looking(server, commands)
     _add_deciding(server, commands)
@@ -141,20 +147,20 @@ class _Consent(BaseModel):
     allow: bool = Field(description="Allow these settings of the repository, here and from now on.")
 
 
-async def _ask_consent(context: Context, folder: Path) -> None:
-    """The person, through their client, about what the repository's settings ask for. Without an answer those are
-    ignored."""
-    root, wishes = await asyncio.to_thread(list_open_wishes, folder)
+async def _find_wishes(context: Context[Commands, Any]) -> dict[str, str]:
+    """What the repository's settings ask for, where the client can ask its person; else they are ignored."""
+    able = context.client_capabilities
+    if able is None or able.elicitation is None:
+        return {}
+    return (await asyncio.to_thread(list_open_wishes, context.request_context.lifespan_context.folder))[1]
+
+
+async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)]) -> Elicit[_Consent] | _Consent:
     if not wishes:
-        return
+        return _Consent(allow=False)
     listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
-    message = f"The settings in {root} ask for more than the defaults:\n{listed}\nAllow that here, from now on?"
-    try:
-        said = await context.elicit(message, _Consent)
-    except (MCPError, RuntimeError, ValueError):  # a client that cannot ask
-        return
-    if said.action in ("accept", "decline"):
-        answer_wishes(root, wishes, allowed=said.action == "accept" and said.data.allow)
+    message = f"The settings of this repository ask for more than the defaults:\n{listed}\nAllow that from now on?"
+    return Elicit(message, _Consent)
 
 
 def _add_running(server: MCPServer, commands: Commands) -> None:
@@ -163,6 +169,8 @@ def _add_running(server: MCPServer, commands: Commands) -> None:
     @server.tool()
     async def run(
         context: Context,
+        wishes: Annotated[dict[str, str], Resolve(_find_wishes)],
+        consent: Annotated[ElicitationResult[_Consent], Resolve(_ask_consent)],
         goal: Annotated[str, Field(description="What must be true at the end. Every sentence counts.")],
         check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
         continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
@@ -171,7 +179,8 @@ def _add_running(server: MCPServer, commands: Commands) -> None:
     ) -> dict[str, Any]:
         """Work on a goal in a private copy of the repository and report its status. The run continues when this server
         or the connection ends."""
-        await _ask_consent(context, commands.folder)
+        if wishes and consent.action != "cancel":
+            answer_wishes(commands.folder, wishes, allowed=consent.action == "accept" and consent.data.allow)
         options = ["--yes", "--ask-later", "--jobs", str(jobs)]
         options += ["--check", check] if check else []
         options += ["--continue", continues] if continues else []

@@ -388,6 +388,8 @@ class DbosExecutor:
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Under the next number, unless the last one still runs, from an earlier coordinator process."""
         until = time.monotonic() + PATIENCE
+        # Before it is enqueued: the follower would take how it rested before for the new result.
+        waiting.moved = waiting.task.version
         while True:
             try:
                 with _told(self._server):
@@ -397,7 +399,6 @@ class DbosExecutor:
                 if time.monotonic() > until:
                     raise
                 await asyncio.sleep(1.0)
-        waiting.moved = waiting.task.version
 
     def _enqueue(self, waiting: _Waiting) -> None:
         assert self._client is not None and waiting.handed is not None
@@ -503,9 +504,8 @@ class DbosExecutor:
             if await self._set_aside(waiting, name, halt.message):
                 await self._hand_in(waiting)
                 return
-            said = msgspec.structs.replace(halt, message=f"on worker {name}: {halt.message}")
-            waiting.task = msgspec.structs.replace(waiting.task, halt=said)
-        waiting.result.set_result(waiting.task)
+            halt = msgspec.structs.replace(halt, message=f"on worker {name}: {halt.message}")
+        waiting.result.set_result(msgspec.structs.replace(waiting.task, halt=halt))
 
     async def _set_aside(self, waiting: _Waiting, name: str, why: str) -> bool:
         """Set a worker aside; returns whether another can take its task."""
@@ -559,6 +559,15 @@ class DbosExecutor:
         there = await asyncio.to_thread(self._server.run, list_present_workers)
         if any(each.takes_tasks for each in there):
             self._met = time.strftime("%H:%M:%S")
+        for waiting in queued:
+            fitting = [each for each in there if set(waiting.tags) <= set(each.tags)]
+            if fitting and all(each.trouble for each in fitting):
+                # Nobody takes it until a person has repaired something: the run halts, as for a task that was taken.
+                await self._call_off(waiting)
+                said = f"on worker {fitting[0].name}: {fitting[0].trouble}"
+                halted = msgspec.structs.replace(waiting.task, halt=e.TaskHalted("unavailable", said))
+                waiting.result.set_result(halted)
+        queued = [each for each in queued if not each.result.done()]
         await self._say(explain_wait([(each.task.id, each.tags) for each in queued], there, self._met))
 
     async def _say(self, text: str) -> None:

@@ -261,8 +261,8 @@ async def apply(root: Path, name: str, body: bytes) -> str:
     return f"Applied {name}: {pluralize(len(changes), 'file')} changed."
 
 
-async def trust(root: Path, name: str, body: bytes) -> str:
-    """About the whole project, from the page of any of its runs."""
+async def _trust(root: Path, body: bytes) -> str:
+    """Answer what the repository's settings ask for."""
     asked = msgspec.json.decode(body, type=_Trust)
     _, wishes = await asyncio.to_thread(list_open_wishes, root)
     if asked.wishes != wishes:
@@ -290,15 +290,17 @@ ACTIONS: dict[str, Act] = {
     "rewind": rewind,
     "apply": apply,
     "undo": undo,
-    "trust": trust,
 }
 
 
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Do what the page asks, and return what to tell the person. Without a run: start one."""
-    if name not in ACTIONS and (run or name != "start"):
+    """Do what the page asks, and return what to tell the person. Without a run it is about the project: `start` or
+    `trust`."""
+    if name not in (ACTIONS if run else ("start", "trust")):
         raise UsageError(f"Unknown action `{name}`.")
     try:
-        return {"said": await ACTIONS[name](root, run, body)} if run else {"run": await start(root, body)}
+        if run:
+            return {"said": await ACTIONS[name](root, run, body)}
+        return {"said": await _trust(root, body)} if name == "trust" else {"run": await start(root, body)}
     except msgspec.MsgspecError as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None

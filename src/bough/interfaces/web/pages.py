@@ -65,18 +65,24 @@ def clean(value: Any) -> Any:
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limit: int) -> Json:
+async def build_project(project: str, root: Path) -> Json:
+    """A project before any run is read: what its settings ask for, until the person answers."""
+    try:
+        wishes = (await asyncio.to_thread(list_open_wishes, root))[1]
+    except UsageError:  # A file that cannot be read stops a run, not the page.
+        wishes = {}
+    return {"project": project, "root": shorten_home(root), "total": 0, "runs": [], "wishes": wishes}
+
+
+async def build_runs(project: str, lives: LiveRuns, start: int, limit: int) -> Json:
     """The newest runs, and every older one that has not finished: one of them may wait for the person."""
     names = await lives.names()
     shown = names[start : start + limit]
     older = await lives.find_unfinished([name for name in names if name not in shown])
     found = await lives.load([*shown, *older])
     return {
-        "project": project,
-        "root": shorten_home(root),
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
-        "wishes": await asyncio.to_thread(_list_wishes, root),
     }
 
 
@@ -93,14 +99,6 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
         "check": next((command for command in checks if command), ""),
         "limits": asdict(config.budget),
     }
-
-
-def _list_wishes(root: Path) -> dict[str, str]:
-    """What the repository's settings ask for, until the person answers."""
-    try:
-        return list_open_wishes(root)[1]
-    except UsageError:  # A file that cannot be read stops a run, not the page.
-        return {}
 
 
 def shorten_home(root: Path) -> str:

@@ -117,14 +117,14 @@ async def get_runs(request: Request) -> Response:
     start, limit = _read_number(request, "from", 0), min(_read_number(request, "limit", PAGE), 100)
     found = []
     for project, root in house.roots.items():
+        page = await pages.build_project(project, root)
         try:
-            found.append(await pages.build_runs(project, root, await house.lives(project), start, limit))
-        except NotFound:  # It has no journal yet: the page shows how to begin.
-            found.append({"project": project, "root": pages.shorten_home(root), "total": 0, "runs": []})
+            page |= await pages.build_runs(project, await house.lives(project), start, limit)
+        except NotFound:
+            pass  # It has no journal yet: the page shows how to begin.
         except BoughError as error:  # A missing or damaged journal does not hide the others.
-            found.append(
-                {"project": project, "root": pages.shorten_home(root), "total": 0, "runs": [], "error": str(error)}
-            )
+            page["error"] = str(error)
+        found.append(page)
     return make_response({"projects": found, "beside": request.app.state.beside})
 
 
@@ -279,9 +279,9 @@ async def post_action(request: Request) -> Response:
     return make_response(await act(root, live.view.name, request.path_params["action"], await _read_body(request)))
 
 
-async def post_start(request: Request) -> Response:
+async def post_to_project(request: Request) -> Response:
     root = request.app.state.house.find_root(request.path_params["project"])
-    return make_response(await act(root, "", "start", await _read_body(request)))
+    return make_response(await act(root, "", request.path_params["action"], await _read_body(request)))
 
 
 async def post_check(request: Request) -> Response:
@@ -351,7 +351,7 @@ def make_app(
             Route("/api/runs", get_runs),
             Route("/api/{project}/choices", get_choices),
             Route("/api/{project}/check", post_check, methods=["POST"]),
-            Route("/api/{project}/start", post_start, methods=["POST"]),
+            Route("/api/{project}/do/{action}", post_to_project, methods=["POST"]),
             Route("/api/{project}/stats", get_stats),
             Route("/api/{project}/blobs/{name}", get_blob),
             *run_routes,
