@@ -79,8 +79,8 @@ class OriginalTests:
     ) -> MixedRun:
         """See `ports.Verifier.run_tests`."""
         question = await self.make_question(run, task, check, tests, product) if tests != product else None
-        after = await self._texts.of(product, check.command)
-        tree, texts = (question.tree, Over(question.before, after)) if question is not None else (product, after)
+        tree = question.tree if question is not None else product
+        texts = await self._texts.of(tree, check.command)
         falsified: set[str] = set()
         if falsify:
             wrong, falsified = await asyncio.to_thread(canaries.falsify_expectations, texts, only)

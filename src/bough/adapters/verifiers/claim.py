@@ -24,7 +24,6 @@ from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
 from bough.core.verdict.runners import PLAIN
-from bough.core.verdict.texts import Over
 from bough.ports import Workspace, Workspaces
 
 QUICK = 2.0
@@ -132,9 +131,8 @@ class ClaimTest:
 
     async def _find_ground(self, work: CheckedWork) -> tuple[str, Mapping[str, str]]:
         """The new code with the original tests, and its texts."""
-        after = await self._texts.of(work.task.tree, work.check.command)
-        question = work.question
-        return (question.tree, Over(question.before, after)) if question is not None else (work.task.tree, after)
+        ground = work.question.tree if work.question is not None else work.task.tree
+        return ground, await self._texts.of(ground, work.check.command)
 
     async def _fails(self, work: CheckedWork, ground: str, texts: Mapping[str, str]) -> bool:
         tree = await self._workspaces.graft(ground, ground, (), texts)
