@@ -207,42 +207,6 @@ class _Case:
     def fail(self, message=None):
         raise AssertionError(message)
 
-    def assertEqual(self, a, b, message=None):
-        assert a == b, _say(a, b)
-
-    def assertNotEqual(self, a, b, message=None):
-        assert a != b, _say(a, b)
-
-    def assertIs(self, a, b, message=None):
-        assert a is b, _say(a, b)
-
-    def assertIn(self, a, b, message=None):
-        assert a in b, _say(a, b)
-
-    def assertNotIn(self, a, b, message=None):
-        assert a not in b, _say(a, b)
-
-    def assertTrue(self, a, message=None):
-        assert a, _say(a)
-
-    def assertFalse(self, a, message=None):
-        assert not a, _say(a)
-
-    def assertIsNone(self, a, message=None):
-        assert a is None, _say(a)
-
-    def assertIsNotNone(self, a, message=None):
-        assert a is not None, _say(a)
-
-    def assertGreater(self, a, b, message=None):
-        assert a > b, _say(a, b)
-
-    def assertLess(self, a, b, message=None):
-        assert a < b, _say(a, b)
-
-    def assertIsInstance(self, a, b, message=None):
-        assert isinstance(a, b), _say(a, b)
-
     def assertAlmostEqual(self, a, b, places=7, message=None, delta=None):
         assert a == b or abs(a - b) < (delta or 10.0**-places), _say(a, b)
 
@@ -252,19 +216,34 @@ class _Case:
     def setUp(self):
         pass
 
-    def tearDown(self):
-        pass
-
-    setup_method = setUp
-    teardown_method = tearDown
-
-    @classmethod
-    def setUpClass(cls):
-        pass
-
+    tearDown = setup_method = setUp
+    setUpClass = classmethod(setUp)
     __getattr__ = _refuse
-    assertListEqual = assertDictEqual = assertTupleEqual = assertSetEqual = assertEquals = assertEqual
-    assertMultiLineEqual = assertSequenceEqual = assertEqual
+
+
+def _claim(held):
+    count = held.__code__.co_argcount
+
+    def claim(self, *values, **message):
+        assert held(*values[:count]), _say(*values[:count])
+
+    return claim
+
+
+_equal = _claim(lambda a, b: a == b)
+for _name in ("", "s", *map("{}Equal".format, ("List", "Dict", "Tuple", "Set", "Sequence", "MultiLine"))):
+    setattr(_Case, "assert" + (_name if len(_name) > 1 else "Equal" + _name), _equal)
+_Case.assertNotEqual = _claim(lambda a, b: a != b)
+_Case.assertIs = _claim(lambda a, b: a is b)
+_Case.assertIn = _claim(lambda a, b: a in b)
+_Case.assertNotIn = _claim(lambda a, b: a not in b)
+_Case.assertTrue = _claim(lambda a: a)
+_Case.assertFalse = _claim(lambda a: not a)
+_Case.assertIsNone = _claim(lambda a: a is None)
+_Case.assertIsNotNone = _claim(lambda a: a is not None)
+_Case.assertGreater = _claim(lambda a, b: a > b)
+_Case.assertLess = _claim(lambda a, b: a < b)
+_Case.assertIsInstance = _claim(lambda a, b: isinstance(a, b))
 """
 _RUN = f"""\
 import time
