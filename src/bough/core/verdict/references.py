@@ -51,10 +51,15 @@ def names_path(text: str, path: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
 
 
+def is_loading(line: str) -> bool:
+    """Whether a line of code loads something."""
+    return re.search(_LOADS, line) is not None
+
+
 def loads(text: str, path: str) -> bool:
     """Whether code loads a module or sources a script, by the name of its file."""
     stem = rf"(?<![\w-]){re.escape(find_stem(path))}(?![\w-])"
-    return any(re.search(stem, line) and re.search(_LOADS, line) for line in text.splitlines())
+    return any(re.search(stem, line) and is_loading(line) for line in text.splitlines())
 
 
 class ReadFiles:
