@@ -26,7 +26,7 @@ _EXPECTING = (
     r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
-_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"
+_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
 
 
