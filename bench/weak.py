@@ -227,9 +227,14 @@ class Bench:
         self.place = args.place = Path(tempfile.mkdtemp(prefix="weak-"))
 
     def run(self, exercises: list[Exercise]) -> None:
-        arms, once = self.args.arms.split(","), self.args.once.split(",")
+        groups, once = [group.split(",") for group in self.args.arms.split(";")], self.args.once.split(",")
         units = [
-            (n, e, arm) for n in range(self.args.repeats) for e in exercises for arm in arms if not n or arm not in once
+            (n, e, arm)
+            for arms in groups
+            for n in range(self.args.repeats)
+            for e in exercises
+            for arm in arms
+            if not n or arm not in once
         ]
         left = [unit for unit in units if (unit[1].name, unit[2], unit[0]) not in self.rows]
         print(f"{len(units)} runs wanted, {len(left)} left, {self.args.jobs} at once", flush=True)
@@ -399,7 +404,11 @@ def main() -> None:
         "--url", default="http://127.0.0.1:8080/v1", help="one, or several with commas to share the load"
     )
     parser.add_argument("--model", default="qwen")
-    parser.add_argument("--arms", default="plain,plain-on,plain-anew,aider,text,ladder,warm")
+    parser.add_argument(
+        "--arms",
+        default="plain,plain-on,plain-anew,aider,text,ladder,warm",
+        help="with commas; those after a semicolon begin when the others have",
+    )
     parser.add_argument("--once", default="", help="arms that are not repeated, with commas")
     parser.add_argument("--aider", default="aider", help="the command of aider")
     parser.add_argument("--tokens", type=int, default=30_000, help="that an arm may use on one exercise")

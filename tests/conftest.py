@@ -47,6 +47,19 @@ def acceptance_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _scripted_models_call_tools() -> None:
+    """No script answers the question that shows whether an unknown model calls tools; tests of that set the protocol,
+    or ask for `protocol_as_shipped`."""
+    os.environ["BOUGH_MODELS_PROTOCOL"] = "tools"
+
+
+@pytest.fixture
+def protocol_as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the default that people get."""
+    monkeypatch.delenv("BOUGH_MODELS_PROTOCOL")
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _checks_without_plugins() -> None:
     """The plugins of our own test environment double the time that pytest takes to start, and checks start it often."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

@@ -261,7 +261,6 @@ OPENERS = {
         adapters/workspaces/watch app/sandbox_breakout
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
-    "asks what it is given whether a path is in a tree": "core/verdict/languages/javascript",
     "names only, to tell one workspace from another": """
         adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
     """,

@@ -5,9 +5,9 @@
     python bench/earned/run.py FOLDER roman soundex      some projects
 
 For each change a scripted engineer makes exactly that change and says that it is done; whoever is asked to repair it
-changes nothing. The gate and the examiner are scripts, too: the gate names the kind of a goal that has nothing to run,
-and the examiner writes the table's cases as probes, one case each. Everything else is as a person gets it, with the
-project's check as `--check`.
+changes nothing. The gate and the examiner are scripts, too: they read a goal as `answers/readings.toml` says, and the
+examiner writes the table's cases as probes, each about one requirement. Everything else is as a person gets it, with
+the project's check as `--check`.
 
 One line for each change, then the figures: how many wrong changes are `completed` (0 is right), how many right ones
 are, and how many model calls they cost beyond the gate and the engineer.
@@ -45,8 +45,8 @@ class Cast:
     goal: Goal
     files: dict[str, str]
     """What the engineer writes."""
-    document: bool = False
-    """The goal has nothing to run."""
+    reading: dict[str, Any]
+    """Which sentences ask for nothing new, by kind, and which requirement each case is about."""
     calls: dict[str, int] = field(default_factory=dict)
     """How often each was asked."""
 
@@ -68,31 +68,27 @@ class Cast:
         return message
 
     def _estimate(self) -> Document:
-        """The kind is the table's: a goal without cases is about a document; one whose right change is a renaming says
-        so."""
         starts = [" ".join(each.split()[:8]) for each in re.split(r"(?<=[.!?])\s+", self.goal.text) if each.strip()]
-        renames = any(change.kind == "right_refactoring" for change in self.goal.changes)
-        kind = "restructure" if renames else "document" if self.document else ""
-        kinds = [{"begins": words, "kind": kind} for words in starts] if kind else []
+        kinds = [
+            {"begins": words, "kind": kind}
+            for kind in ("background", "document", "restructure", "unchanged")
+            for words in self.reading.get(kind, [])
+        ]
         return calling("estimate", reason="One place.", steps=1, atomic=True, requirements=starts, kinds=kinds)
 
     def _probe(self, request: Document) -> Document:
-        """The cases of the table. Which requirement each one is about is not in the table: a case that is red at the
-        base counts for all that bough reads in the goal."""
+        """The table's cases that are about the requirements that bough asks about."""
         brief = next(str(message["content"]) for message in request["messages"] if message["role"] == "user")
-        numbers = [int(number) for number in re.findall(r"(?m)^(\d+)\. ", brief.partition("## What exists now")[0])]
-        quote = re.findall(r"(?m)^\d+\. (?:\([^\n]*? …\) )?(.+)$", brief)[0]
+        listed = re.findall(r"(?ms)^(\d+)\. (?:\([^\n]*? …\) )?(.+?)(?=^\d+\. |\n\n|\Z)", brief)
+        asked = [(number, " ".join(text.split())) for number, text in listed]
         framework = re.search(r"Framework: (\w+)", brief)
-        probes = [
-            {
-                "says": case.name,
-                "requirement": numbers[0],
-                "also": [] if case.keeps else numbers[1:],
-                "quote": quote[:120],
-                "text": self._write(case.text, framework[1] if framework else "sh"),
-            }
-            for case in self.goal.cases
-        ]
+        probes = []
+        for case in self.goal.cases:
+            about = self.reading.get("about", {}).get(case.name, "")
+            number, text = next(((number, text) for number, text in asked if text.startswith(about)), ("", ""))
+            if number:
+                written = self._write(case.text, framework[1] if framework else "sh")
+                probes.append({"says": case.name, "requirement": int(number), "quote": text[:120], "text": written})
         return calling("probe", probes=probes)
 
     def _write(self, case: str, framework: str) -> str:
@@ -133,13 +129,18 @@ class Cast:
         return calling("done", summary="It is done.")
 
 
-ANSWERS = Path(__file__).resolve().parent / "answers" / "documents.toml"
+ANSWERS = Path(__file__).resolve().parent / "answers"
+
+
+def answers(name: str, project: Project, goal: Goal) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ANSWERS / name).read_text()).get(project.name, {}).get(goal.name, {})
+    return found
 
 
 def with_cases(project: Project, goal: Goal) -> Goal:
     """The goal; of one without cases, with the probes that were written for its document."""
-    found = tomllib.loads(ANSWERS.read_text()).get(project.name, {}).get(goal.name)
-    if goal.cases or found is None:
+    found = answers("documents.toml", project, goal)
+    if goal.cases or not found:
         return goal
     cases = tuple(Case(text.partition("(")[0].split()[-1], text, False) for text in found["cases"])
     return replace(goal, cases=cases, prelude=Script(found["path"], found["prelude"], found["command"]))
@@ -157,7 +158,7 @@ def written(change: Change, base: Path) -> dict[str, str]:
 
 async def tried(project: Project, goal: Goal, change: Change, base: Path) -> Document:
     """What came of one change."""
-    cast = Cast(with_cases(project, goal), written(change, base), document=not goal.cases)
+    cast = Cast(with_cases(project, goal), written(change, base), answers("readings.toml", project, goal))
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as box:
         folder = Path(box) / "project"

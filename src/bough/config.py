@@ -97,6 +97,8 @@ class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     command: str | None = None
     """The project's own check, in place of the one that bough finds."""
+    setup: str | None = None
+    """A command that installs what the project needs: runs when a checkout is made, and again before every check."""
     before: str | None = None
     """A command that runs before every check, in the same checkout."""
     timeout: Annotated[float, Meta(gt=0)] | None = None
@@ -117,7 +119,7 @@ class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_de
     copy: tuple[str, ...] = ()
     """Ignored files and folders that a checkout gets a copy of, fresh for every check."""
     setup: str | None = None
-    """A command that runs when a checkout is made, and again before every check."""
+    """The earlier name of `[check] setup`."""
     env_file: str | None = None
     """An ignored file of NAME=VALUE lines (`.env`) whose variables commands get."""
     env: dict[str, str] = field(default_factory=dict)

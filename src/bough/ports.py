@@ -479,9 +479,19 @@ class Verifier(Protocol):
         """The check of a task as its files are now, and where it comes from; None when none is found."""
         ...
 
-    async def at_base(self, run: Run, task: Task, check: Check, progress: Callable[[str], None]) -> BaseChecked:
-        """What the check reports on the task's base, and what it lacks there. `SetupFailed` when it cannot be set
-        up."""
+    async def at_base(
+        self, run: Run, task: Task, check: Check, progress: Callable[[str], None], *, fresh: bool = False
+    ) -> BaseChecked:
+        """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
+        the other candidates reports. `fresh`: now, whatever is known. `SetupFailed` when it cannot be set up."""
+        ...
+
+    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
+        """The last result of a task's check on its base, and when that was; None when none is kept."""
+        ...
+
+    def prefer(self, command: str) -> None:
+        """Of the project's own candidates for a check, use this one: it was found to work at the base."""
         ...
 
     def begin(self, run: Run, task: Task) -> None:

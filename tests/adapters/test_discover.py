@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
 from bough.core.verdict.dependents import find_dependents
-from bough.core.verdict.discover import discover_check
+from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -72,7 +72,7 @@ def test_the_order_is_the_one_of_the_design() -> None:
         "make test-insert-line",
         "go test ./src",
         "python3 -m pytest",
-        "npm test",
+        "make test",
         "make test",
         "go test ./...",
         "cargo test",
@@ -247,8 +247,8 @@ def test_a_target_with_odd_characters_is_quoted() -> None:
         ({"check_a.py": "", "pyproject.toml": '[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n'},
          "python3 -m pytest", "pytest is configured in pyproject.toml"),
         ({"a.py": "", "pytest.ini": "[pytest]\naddopts = --doctest-modules\n"}, "python3 -m pytest", ""),
-        ({"a.py": "", "tox.ini": "[testenv]\ncommands = ./check\n"}, "tox", "tox is configured in tox.ini"),
-        ({"a.py": "", "pyproject.toml": "[tool.tox]\nx = 1\n"}, "tox", "tox is configured in pyproject.toml"),
+        ({"a.py": "", "tox.ini": "[testenv]\ncommands = ./check\n"}, "tox -e py", "tox is configured in tox.ini"),
+        ({"a.py": "", "pyproject.toml": "[tool.tox]\nx = 1\n"}, "tox -e py", "tox is configured in pyproject.toml"),
         ({"a.py": "", "noxfile.py": ""}, "nox", "there is a noxfile.py"),
         ({"tox.ini": "[testenv]\n", "tests/test_a.py": PYTEST_FILE}, "python3 -m pytest", ""),
         ({"tests/test_a.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""}, ".venv/bin/python -m pytest", ""),
@@ -264,9 +264,9 @@ def test_a_target_with_odd_characters_is_quoted() -> None:
         ({"Makefile": "check:\n\t./t\n"}, "make check", "the target check of Makefile"),
         ({"go.mod": "", "a/b_test.go": ""}, "go test ./...", "there is a go.mod"),
         ({"Cargo.toml": "[workspace]\nmembers = []\n"}, "cargo test --workspace", "there is a Cargo.toml"),
-        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a pom.xml"),
+        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a mvnw"),
         ({"spec/a_spec.rb": ""}, "rspec", "there is a spec/"),
-        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml"),
+        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml.dist"),
     ],
 )  # fmt: skip
 def test_the_projects_own_test_command(files: dict[str, str], command: str, why: str) -> None:
@@ -278,7 +278,7 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
 @pytest.mark.parametrize(
     ("files", "on_disk", "command", "why"),
     [
-        ({"tox.ini": "[testenv]\n"}, ".tox/py311", "tox -e py311", "its environment is in .tox/py311 (before Python)"),
+        ({"tox.ini": "[testenv]\n"}, ".tox/py311", "tox -e py311", "its environment is in .tox/py311"),
         ({"tox.ini": "[testenv]\n", "src/a/__init__.py": ""}, ".tox/py", "tox --skip-pkg-install -e py", ""),
         ({"noxfile.py": "def tests(session): ...\n", "a/__init__.py": ""}, ".nox/tests", "nox -R -s tests", ""),
         ({"tox.ini": "[testenv]\n"}, ".venv", ".venv/bin/python -m pytest", ""),
@@ -287,7 +287,7 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
             {"noxfile.py": "@nox.session\ndef lint(session): ...\n\n@nox.session\ndef tests(session): ...\n"},
             ".nox/tests-3-12",
             "nox -s tests-3.12",
-            "its environment is in .nox/tests-3-12 (before Python)",
+            "its environment is in .nox/tests-3-12",
         ),
     ],
 )
@@ -319,10 +319,46 @@ def test_nothing_to_be_found(files: dict[str, str]) -> None:
     assert find(files, task="goal") is None
 
 
-def test_several_languages_are_chosen_by_order_and_the_reason_names_the_others() -> None:
-    assert found(ALL, task="goal").why == (
-        "pytest is configured in pyproject.toml (before package.json and Makefile and go.mod and Cargo.toml)"
-    )
+CI = ".github/workflows/ci.yml"
+CTEST = "cmake -S . -B build-check && cmake --build build-check && ctest --test-dir build-check --output-on-failure"
+MINITEST = """ruby -Ilib -Itest -e 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'"""
+KINDS: list[tuple[dict[str, str], list[str]]] = [
+    ({"Makefile": "test:\n\t./t\n", "tests/test_a.py": PYTEST_FILE}, ["make test", "python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: pytest -m 'not slow' --cov=x -n auto\n"},
+     ["python3 -m pytest -m 'not slow'", "python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: uv run pytest tests/unit\n"}, ["pytest tests/unit"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: pytest tests/a\n- run: pytest tests/b\n"}, ["python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, "CONTRIBUTING.md": "```\npytest tests/test_a.py::test_it\n```\n"},
+     ["python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, "tox.ini": "[testenv]\ncommands = pytest {posargs}\n"},
+     ["python3 -m pytest", "tox -e py"]),
+    ({"a.py": "", "test.py": "", ".gitlab-ci.yml": "script:\n  - sudo make test\n  - python test.py\n"},
+     ["python test.py"]),
+    ({"manage.py": "import django"}, ["python3 manage.py test"]),
+    ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
+    ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),
+    ({"test/a_test.rb": "", "lib/a.rb": ""}, [MINITEST]),
+    ({"t/a.t": "", "lib/A.pm": "", "Makefile.PL": ""}, ["prove -lr t", "perl Makefile.PL && make test"]),
+    ({"a.py": 'def f():\n    """\n    >>> f()\n    """\n'}, ["python3 -m doctest -v a.py"]),
+    ({"tests/tests.py": UNITTEST_FILE, "a.py": ""}, ["python3 -m unittest tests/tests.py"]),
+    ({"runtests.sh": "true"}, ["bash runtests.sh"]),
+    ({"configure.ac": "", "Makefile.am": ""}, ["autoreconf -fi && ./configure && make check"]),
+    ({"composer.json": "{}", "tests/ATest.php": ""}, ["vendor/bin/phpunit tests"]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}'}, ["env CI=true npm test"]),
+    ({"build.gradle": ""}, ["gradle test"]),
+    ({"meson.build": ""}, ["meson setup build-check && meson test -C build-check"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "commands"), KINDS, ids=lambda value: next(iter(value)))
+def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
+    listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
+    assert listed[: len(commands)] == commands
+
+
+def test_what_deploys_or_starts_services_is_never_a_candidate() -> None:
+    files = {CI: "- run: docker compose run test\n- run: make test && make deploy\n- run: npm publish test\n"}
+    assert list_checks(Step("goal", "x"), "goal", files, files.get) == []
 
 
 def test_a_project_in_a_folder_is_found_when_the_top_has_none() -> None:

@@ -120,7 +120,7 @@ def test_the_evidence_counts_in_its_order(tmp_path: Path) -> None:
 def test_no_name_decides(tmp_path: Path) -> None:
     for name in ("openai:qwen2.5-coder-1.5b", "openai:claude-opus", "openai:x", "ollama:gemma3:4b"):
         known = KnownProtocols(tmp_path / "models.json", {name: "auto"}, {}, {name: "http://127.0.0.1:1/v1"})
-        assert known.of(name) == Spoken("tools", "nothing is known about it yet", may_change=True)
+        assert known.of(name) == Spoken("tools", "nothing is known about it yet", may_change=True, unknown=True)
 
 
 def test_what_is_learned_belongs_to_the_endpoint_and_to_what_it_serves(tmp_path: Path) -> None:

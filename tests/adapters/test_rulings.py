@@ -51,6 +51,14 @@ def test_a_command_without_tests_says_whether_it_passed_before(status: int, same
     assert passed and reason == f"the check passed (exit status 0, 1.5 s){same}"
 
 
+@pytest.mark.parametrize(("before", "now", "passes"), [(3, 3, True), (3, 2, False), (0, 0, False)])
+def test_files_without_single_tests_count_as_they_did_before(before: int, now: int, passes: bool) -> None:
+    def mute(files: int) -> CheckRun:
+        return replace(ran(0), report=Report("junit", skipped=files))
+
+    assert decide_ruling(PYTEST, mute(now), mute(before).known(), "")[1] is passes
+
+
 def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
     killed = Baseline(Report("exit status"), closed=False, exit_status=None)
     assert decide_ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
@@ -77,7 +85,7 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
     ],
 )
 def test_what_an_agent_is_told_of_the_base(known: Baseline, says: str) -> None:
-    assert describe_baseline(known) == says
+    assert describe_baseline(known, "Do it.") == says
 
 
 GO = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from msgspec.structs import replace
 
@@ -12,16 +14,20 @@ from bough.core.acceptance.code_difference import compare_texts
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probe_cases import split_cases
-from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.probes import Probe, Probed, read_probes
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.shown import Difference
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.budget.ledger import Limits
+from bough.core.conversation.structured_answer import Problems
+from bough.core.messages import Answer, Call
 from bough.core.planning.plan import Step
 from bough.core.rules import AcceptanceRules, Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskAcceptance, TaskBudget, TaskExamination, TaskPlan
+from bough.core.tree.task_result import list_live_probes
 from bough.core.tree.task_state import State
+from bough.core.verdict.probe_forms import find_form, find_passed, make_command
 
 PASSED = Verdict("passed", "the check passed", "pytest", exit_status=0, tree="t")
 
@@ -78,9 +84,13 @@ def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement(
     for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, mended=("test_a",))))):
         assert earned.is_shown_by_others(at)
         assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
+    both = seen(task(ONE, verdict=replace(PASSED, mended=("test_a",), added=("test_b",))))
+    assert not earned.is_shown_by_others(both) and not missing(both), "it wrote a test, too: others look"
     several = seen(task(ONE, TWO), check=True)
     assert missing(several) == [1, 2], "which of them is it about?"
-    assert missing(probed(several)) == [], "others have looked, and found nothing against it"
+    assert missing(probed(several, (1, "passed", "failed"))) == [2], "each needs a case of its own"
+    unexamined = replace(several, rules=Rules(acceptance=AcceptanceRules(examine="never")))
+    assert missing(unexamined) == [], "nobody is to look"
     own = seen(task(ONE, verdict=replace(PASSED, changed=("test_new.py",))), check=True)
     assert missing(own) == [1], "the agent may have written what the check runs"
 
@@ -139,8 +149,9 @@ def test_beside_behaviour_that_is_shown_documents_and_what_stays_need_no_run() -
 
 
 def test_what_was_replaced_need_not_be_shown() -> None:
-    at = probed(seen(task(replace(ONE, superseded=2), TWO)), (2, "passed", "failed"))
+    at = probed(seen(task(replace(ONE, superseded=2), TWO)), (2, "passed", "failed"), (1, "failed", "failed"))
     assert missing(at) == []
+    assert [probe.requirements for probe in list_live_probes(at)] == [(2,)], "what it says does not count any more"
 
 
 def test_a_passing_check_can_be_proof_enough() -> None:
@@ -190,3 +201,46 @@ def test_each_test_of_a_probe_is_a_case_of_its_own() -> None:
     assert "assert 2" not in cases[0][1] and "N = 1" in cases[1][1] and "def test_a" not in cases[1][1]
     assert split_cases("def test_a():\n    pass\n", r"def (test\w*)\(") == [("", "def test_a():\n    pass\n")]
     assert split_cases(text, "") == [("", text)]
+
+
+@pytest.mark.parametrize(
+    ("check", "text", "commands"),
+    [
+        (
+            Check("make test", ""),
+            "test_one() {\n  true\n}\ntest_two() { false; }\n",
+            ["sh -ec '. ./probe_goal_1.sh; test_one'", "sh -ec '. ./probe_goal_1.sh; test_two'"],
+        ),
+        (Check("make test", ""), "test -f README.md\n", ["sh probe_goal_1.sh"]),
+        (
+            Check("go test ./...", "", "go"),
+            "package p\n\nfunc help() {}\n\nfunc TestProbeA(t *testing.T) {\n}\n\nfunc TestProbeB(t *testing.T) {\n}\n",
+            ["go test -count=1 -run '^TestProbeA$' .", "go test -count=1 -run '^TestProbeB$' ."],
+        ),
+        (
+            Check("cargo test", "", "cargo"),
+            "fn help() {}\n\n#[test]\nfn one() {\n}\n\n#[test]\n#[ignore]\nfn two() {\n}\n",
+            ["cargo test --test probe_goal_1 -- --exact one", "cargo test --test probe_goal_1 -- --exact two"],
+        ),
+    ],
+)
+def test_where_a_runner_calls_tests_by_name_a_probe_stays_whole(check: Check, text: str, commands: list[str]) -> None:
+    form = find_form(check, [])
+    given = {"says": "x", "quote": "Requirement 1 holds", "text": text}
+    answer = Answer(calls=(Call("1", "probe", json.dumps({"probes": [given]})),))
+    found = read_probes(answer, "goal", form, [ONE], ONE.text)
+    assert not isinstance(found, Problems)
+    assert [make_command(probe, check, form.framework) for probe in found.probes] == commands
+    assert len({probe.path for probe in found.probes}) == 1
+
+
+def test_a_joint_run_names_what_passed() -> None:
+    probes = [
+        Probe("p/a", "t/test_a.py", "", ""),
+        Probe("p/b", "t/test_b.py", "", ""),
+        Probe("p/c", "x", "", "", case="TestProbeC"),
+    ]
+    said = "test_1 (t.test_a.P.test_1) ... ok\ntest_1 (t.test_b.P) ... ok\ntest_2 (t.test_b.P) ... FAIL\n"
+    assert find_passed(probes, "unittest", said) == {"p/a"}
+    assert find_passed(probes, "go", "--- PASS: TestProbeC (0.00s)\n--- FAIL: TestProbeD (0.00s)\n") == {"p/c"}
+    assert find_passed(probes, "go", "--- PASS: TestProbeX (0.00s)\n") == set()

@@ -106,6 +106,8 @@ def test_an_enumeration_becomes_its_items_with_the_words_around_them() -> None:
         "Raise ValueError for bad input (e.g. negative, zero, text).",
         "Print `a: b, c, d` for an empty file.",
         "Accept one or two (three is an error).",
+        'Refuse what is not a letter ("l", "c", "r" or "t").',
+        "That is no time: the seconds, and the minutes behind the hours, go from 0 to 59.",
     ],
 )
 def test_what_only_looks_like_an_enumeration_stays_whole(text: str) -> None:
@@ -131,6 +133,22 @@ def test_a_models_reading_makes_it_finer_and_never_coarser() -> None:
     ]
     assert texts(text, ["First sort the input", "Not in the text"]) == texts(text)
     assert texts(MARKDOWN, ["Support all of CommonMark"]) == texts(MARKDOWN)
+
+
+def test_a_sentence_of_an_item_is_read_with_what_the_item_is_about() -> None:
+    text = (
+        "- `initials(text)`: the first letters of the words of the text, with words separated by white space, hyphens "
+        "or underscores. The empty string gives the empty string.\n"
+    )
+    assert texts(text) == [text[2:-1]]
+    found = read(text, ["The empty string gives"]).requirements
+    assert found[1].whole == "`initials(text)`: The empty string gives the empty string."
+
+
+def test_a_sentence_begins_without_a_capital_where_a_model_says_so() -> None:
+    text = "Minutes go from 0 to 59, as in: 1, 2, 3. timeparse must return None."
+    assert texts(text, ["timeparse must return None"])[-1] == "timeparse must return None."
+    assert texts(text)[-1] != "timeparse must return None."
 
 
 def test_what_a_model_calls_background_is_named_and_never_everything() -> None:

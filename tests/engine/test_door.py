@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from bough.adapters.sandboxes.levels import Mode
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
+from bough.core.acceptance.verdict import Report
 from bough.core.messages import Answer
-from bough.core.verdict.language import Missing
-from bough.core.verdict.missing import find_missing_network
+from bough.core.planning.plan import build_goal_step
+from bough.core.verdict.missing import Base, find_missing
 from bough.testing import ScriptedModel, call
 from tests.harness import allow_settings, carry_out, git
 
@@ -200,11 +204,104 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
 
 
-def test_a_check_that_wants_the_network_says_so() -> None:
-    said = "HTTPSConnection(host='pypi.org'): Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)"
-    assert str(find_missing_network(said)) == "it needs network access (pypi.org), which commands do not have"
-    assert find_missing_network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
-    assert find_missing_network("1 failed: expected `Temporary failure`") is None
+def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
+    environment(library)
+    (library / "Makefile").write_text("test:\n\techo all is well\n")
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    first, second = journal.of(e.BaseStarted)
+    assert first.command == "make test" and second.command == ".venv/bin/python -m pytest"
+    assert "`make test` runs no test" in second.why
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == second.command and base.passed == 1
+    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == second.command
+    # Failing tests are no reason to switch: they may show the very bug.
+    (library / "Makefile").write_text("test:\n\tpython3 -m unittest -q bad\n")
+    (library / "bad.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail()\n")
+    (base,) = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=1))[1].of(
+        e.BaseChecked
+    )
+    assert base.command == "make test" and base.failed == 1
+
+
+COULD_NOT_RUN = [
+    (1, "HTTPSConnection: Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)", "network access (pypi.org)"),
+    (1, "curl: (6) Could not resolve host: example.org", "network access (example.org)"),
+    (1, "Unknown host repo.maven.apache.org: Temporary failure in name resolution", "(repo.maven.apache.org)"),
+    (1, "1 failed: expected `Temporary failure`", ""),
+    (127, "sh: 1: vendor/bin/phpunit: not found", "the command `vendor/bin/phpunit` is not found"),
+    (127, "pyenv: python3: command not found\n\nThe `python3' command exists in these versions:", "`python3`"),
+    (127, "bash: line 1: ./run-tests: No such file or directory", ""),
+    (127, "", "the command `mvn` is not found"),
+    (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
+    (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
+    (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
+    (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", ""),
+    (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
+    (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
+    (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
+    (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
+def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
+    manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
+    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt"])
+    found = find_missing(status, "mvn test", said, Report("exit status"), base)
+    assert lacks in str(found) if lacks else found is None
+
+
+NEEDY = """import urllib.request
+def test_far():
+    urllib.request.urlopen("http://far.example.org/")
+def test_near():
+    assert True
+"""
+
+
+def test_single_tests_that_cannot_run_are_set_aside(library: Path) -> None:
+    environment(library)
+    (library / "tests" / "test_far.py").write_text(NEEDY)
+    (library / "tests" / "test_other.py").write_text("import somewhere\n\ndef test_it():\n    assert somewhere\n")
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    (base,) = journal.of(e.BaseChecked)
+    assert set(base.aside) == {"tests/test_far.py::test_far", "tests/test_other.py"}, base
+    assert not base.lacking and outcome.completed, journal.of(e.CheckFinished)
+    assert "not runnable here" in journal.of(e.CheckFinished)[-1].verdict.reason
+    # One that ran before the work fails it, whatever it lacks now.
+    worse = [call("write", path="pair.py", content="import nowhere_at_all\n"), DONE[1]]
+    outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    assert not outcome.completed and journal.of(e.CheckFinished)[0].verdict.ruling == "failed"
+
+
+def test_a_running_service_that_commands_cannot_reach_is_said_to_run(library: Path) -> None:
+    environment(library)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        (library / "tests" / "test_pair.py").write_text(
+            f"import socket\n\ndef test_it():\n    socket.create_connection(('localhost', {port})).close()\n"
+        )
+        _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    (halt,) = journal.of(e.RunHalted)
+    assert "answers on this machine" in halt.message and "--network loopback" in halt.message
+
+
+def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
+    packages = environment(library)
+    (packages / "only_here.py").unlink()
+    (library / ".github" / "workflows").mkdir(parents=True)
+    (library / ".github" / "workflows" / "ci.yml").write_text("steps:\n  - run: pip install -e .[tests]\n")
+    _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert '--setup "pip install -e .[tests]"' in journal.of(e.RunHalted)[0].message
+    # `[check] setup` in bough.toml, `--setup` on the command line: in the copies, never in the person's files.
+    with_setup = Choices(setup="touch only_here.py")
+
+    async def check() -> e.BaseChecked:
+        async with open_session(library, choices=with_setup) as opened:
+            return (await opened.check(build_goal_step("Check it."), with_setup, RunObserver()))[0]
+
+    found = asyncio.run(check())
+    assert (found.passed, found.lacking) == (1, "") and not (library / "only_here.py").exists()
 
 
 def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:
@@ -242,3 +339,45 @@ def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> 
     other = [call("write", path="fast.c", content="int faster;\n"), DONE[1]]
     outcome, _ = carry_out(library, other, goal="Make it faster.", check=None, choices=Choices(rounds=2))
     assert not outcome.completed, "it was built from other sources"
+
+
+def look(root: Path, choices: Choices, *, cached: bool = False) -> tuple[e.BaseChecked, float]:
+    async def check() -> tuple[e.BaseChecked, float]:
+        async with open_session(root, create=True, choices=choices) as opened:
+            return await opened.check(build_goal_step("Check it."), choices, RunObserver(), cached=cached)
+
+    return asyncio.run(check())
+
+
+def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> None:
+    root, flag = tmp_path / "p", tmp_path / "flag"
+    root.mkdir()
+    (root / "Makefile").write_text(f"test:\n\t@echo 1..1\n\t@test -e {flag} && echo ok 1 || (echo not ok 1; exit 1)\n")
+    git(root, "init", "-q")
+    open_air = Choices(sandbox="none")
+    assert look(root, open_air, cached=True)[1] == 0.0
+    assert look(root, open_air)[0].failed == 1
+    kept, at = look(root, open_air, cached=True)
+    assert kept.failed == 1 and time.time() - 60 < at <= time.time()
+    flag.touch()
+    assert look(root, open_air)[0].passed == 1, "a failure is not replayed"
+    flag.unlink()
+    assert look(root, open_air)[0].failed == 1, "nor is what passed"
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "landlock", "none"])
+def test_no_file_of_the_persons_is_above_a_checkout(library: Path, sandbox: Mode) -> None:
+    """A manifest without a section for the runner sends it further up."""
+    (library / "tests" / "test_pair.py").write_text("from pair import pair\n\ndef test_it():\n    assert pair(1, 2)\n")
+    (library / "pyproject.toml").write_text('[project]\nname = "pair"\n')
+    (library / ".gitignore").write_text(".venv/\n_version.py\nsecrets.py\n")
+    (library / "_version.py").write_text("# file generated by a tool\nversion = 1\n")
+    (library / "secrets.py").write_text("key = 1\n")
+    (library / "pair.py").write_text("from _version import version\n\ndef pair(a, b):\n    return a, b\n\n# secrets\n")
+    (library / "tests" / "test_up.py").write_text(
+        "import pathlib\n\ndef test_up():\n    here = pathlib.Path(__file__).parents[1]\n"
+        "    assert not (here / 'secrets.py').exists(), 'it may hold what no agent may see'\n"
+        "    assert not [up for up in here.parents if (up / 'pyproject.toml').exists()]\n"
+    )
+    found, _ = look(library, Choices(sandbox=sandbox))
+    assert (found.passed, found.failed) == (2, 0), found.said

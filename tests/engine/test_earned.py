@@ -237,6 +237,7 @@ def test_a_demand_after_the_last_step_gets_a_small_step_of_its_own(tmp_path: Pat
     assert run.outcome.status == "completed", run.outcome.summary
     assert [task.path for task in run.outcome.tree] == ["goal", "a", "b", "message-2"]
     assert [r.event.owner for r in run.of("goal", e.MessageRead)] == ["message-2"]
+    assert run.journal.of(e.PlanChanged)[-1].steps[-1].context == "inherited", "its engineer sees what it is part of"
     assert "c.txt" in run.tree["goal"].files
 
 

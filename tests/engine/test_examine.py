@@ -130,7 +130,7 @@ def test_what_nothing_asks_is_not_run_and_what_is_broken_shows_nothing(tmp_path:
     assert len(examined.probes) == 3 and len(examined.left_out) == 1 and examined.notes == ("no docs",)
     (finished,) = run.journal.of(e.ProbesFinished)
     assert [r.outcome for r in finished.results] == ["broken", "passed", "passed"]
-    assert {r.outcome for r in finished.before} == {"broken", "failed"}, "on the files as they were"
+    assert "passed" not in {r.outcome for r in finished.before}, "on the files as they were"
 
 
 @pytest.mark.parametrize("demanded", [True, False])

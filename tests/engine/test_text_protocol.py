@@ -22,6 +22,9 @@ WRONG = Answer(text="```python\ndef add(a, b):\n    return a * b\n```", usage=Us
 TALK = Answer(text="I will look at calc.py and repair it.", usage=Usage(900, 20))
 """Says what it would do."""
 GOAL = "Make add in calc.py add, so that test_calc.py passes."
+SLUG = 'def slug(text):\n    """Say "a-b"."""\n    return "-".join(text.lower().split())\n'
+ABLE = Answer(calls=(Call("t", "write", json.dumps({"path": "words.py", "content": SLUG})),), usage=Usage(400, 60))
+"""The right answer to the trial."""
 
 
 def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[Told, list[dict[str, Any]]]:
@@ -79,21 +82,88 @@ def test_a_command_is_run_and_its_output_told(tmp_path: Path) -> None:
     assert "looked" in asked[1]["messages"][3]["content"]
 
 
+def get_lesson() -> dict[str, Any]:
+    """What was remembered last."""
+    kept = json.loads(Path(os.environ["XDG_STATE_HOME"], "bough", "models.json").read_text())
+    lesson: dict[str, Any] = list(kept.values())[-1]
+    return lesson
+
+
+def write(content: str, path: str = "words.py") -> Answer:
+    call = Call("t", "write", json.dumps({"path": path, "content": content}))
+    return Answer(calls=(call,), usage=Usage(400, 60))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        TALK,
+        # As Qwen2.5-Coder 1.5B really answered.
+        write("slug(text) = 'hello-world'"),
+        write("slug(text) = text.lower().replace(' ', '-')"),
+        Answer(calls=(Call("t", "read", '{"path": "words.py"}'),), usage=Usage(400, 60)),
+        Answer(calls=(Call("t", "done", '{"summary": "The slug function is implemented."}'),), usage=Usage(400, 60)),
+        write(SLUG, "slug.py"),
+        write(SLUG.replace("return", "raise NotImplementedError  #")),
+        Answer(calls=(Call("t", "write", '{"path": 1, "content": []}'),), usage=Usage(400, 60)),
+    ],
+)
+def test_one_tiny_question_shows_that_a_model_does_not_call_tools(tmp_path: Path, said: Answer) -> None:
+    run, asked = in_text([said, GOOD], tmp_path, protocol="auto")
+    assert run.outcome.completed and run.rungs() == []
+    assert [[tool["function"]["name"] for tool in body.get("tools", ())] for body in asked] == [["write"], []]
+    assert len(json.dumps(asked[0])) < 2_500
+    (begun,) = run.journal.of(e.AttemptStarted)
+    assert (begun.protocol, begun.may_change) == ("text", True)
+    assert begun.why.startswith("this model does not call tools reliably")
+    assert run.outcome.spend.tokens == said.usage.input + said.usage.output + 960
+
+    # It is remembered for the model, with what came of the attempt.
+    assert get_lesson()["protocol"] == "text" and get_lesson()["why"] == begun.why
+    assert get_lesson()["tactics"]["tests_first"]["won"] == 1
+
+
+def test_a_server_that_refuses_tools_is_asked_in_text(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> Answer | Status:
+        if "tools" in body:
+            return Status(400, body={"error": {"message": '"auto" tool choice requires --enable-auto-tool-choice'}})
+        return GOOD
+
+    project = make_project(tmp_path / "p")
+    run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="auto")
+    assert run.outcome.completed and get_lesson()["protocol"] == "text"
+    assert [event.helper for event in run.journal.of(e.HelperFailed)] == ["trial"]
+
+
+def test_planners_speak_the_protocol_that_the_trial_showed(tmp_path: Path) -> None:
+    run, asked = in_text([TALK, TALK, TALK, GOOD], tmp_path, protocol="auto", flat=False)
+    assert run.outcome.completed
+    assert ["tools" in body for body in asked] == [True, False, False, False]
+    assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["trial", "gate", "gate"]
+
+
 def test_an_answer_without_a_call_changes_the_protocol(tmp_path: Path) -> None:
-    run, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
+    run, asked = in_text([ABLE, TALK, GOOD], tmp_path, protocol="auto")
     assert run.outcome.completed
     assert run.rungs() == ["other_protocol"]
-    assert ["tools" in body for body in asked] == [True, False]
+    assert ["tools" in body for body in asked] == [True, True, False]
     first, second = run.journal.of(e.AttemptStarted)
     assert (first.protocol, first.may_change, second.protocol) == ("tools", True, "text")
     (escalated,) = run.journal.of(e.Escalated)
     assert "without a usable tool call" in escalated.decision.reason
+    assert get_lesson()["protocol"] == "text"
 
-    # It is remembered for the model, with what came of the attempt.
-    kept = json.loads(Path(os.environ["XDG_STATE_HOME"], "bough", "models.json").read_text())
-    lesson = list(kept.values())[-1]
-    assert lesson["protocol"] == "text" and lesson["why"].startswith("this model does not call tools reliably")
-    assert lesson["tactics"]["tests_first"]["won"] == 1
+
+def test_a_model_without_a_usable_block_gets_other_views_and_then_tools(tmp_path: Path) -> None:
+    fixed = Answer(calls=(*write(FIXED, "calc.py").calls, Call("3", "done", '{"summary": "ok"}')))
+    run, asked = in_text([TALK, TALK, TALK, TALK, fixed], tmp_path, protocol="auto")
+    assert run.outcome.completed
+    assert run.rungs() == ["attempts", "attempts", "other_protocol"]
+    assert ["tools" in body for body in asked] == [True, False, False, False, True]
+    assert len({body["messages"][1]["content"] for body in asked[1:4]}) == 3
+    # Once an answer in text could be checked, its protocol is not the trouble.
+    run, asked = in_text([TALK, WRONG, TALK, TALK, TALK, TALK, GOOD], tmp_path / "2", protocol="text")
+    assert run.outcome.completed and set(run.rungs()) == {"attempts"}
 
 
 def test_a_call_that_changes_nothing_is_no_evidence_and_a_change_is(tmp_path: Path) -> None:
@@ -104,12 +174,12 @@ def test_a_call_that_changes_nothing_is_no_evidence_and_a_change_is(tmp_path: Pa
             Call("3", "done", '{"summary": "ok"}'),
         )
     )
-    run, asked = in_text([look, fixed], tmp_path / "able", protocol="auto")
+    run, asked = in_text([ABLE, look, fixed], tmp_path / "able", protocol="auto")
     assert run.outcome.completed and run.rungs() == []
     assert all("tools" in body for body in asked)
-    run, asked = in_text([look, look, look, GOOD], tmp_path / "unable", protocol="auto")
+    run, asked = in_text([ABLE, look, look, look, GOOD], tmp_path / "unable", protocol="auto")
     assert run.outcome.completed and run.rungs() == ["other_protocol"]
-    assert ["tools" in body for body in asked] == [True, True, True, False]
+    assert ["tools" in body for body in asked] == [True, True, True, True, False]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5, 6])
@@ -122,6 +192,8 @@ def test_what_a_small_model_really_said_leads_to_text_within_three_rounds(tmp_pa
         nonlocal rounds
         if "tools" not in body:
             return GOOD
+        if len(body["tools"]) == 1:
+            return ABLE
         rounds += 1
         said = chance.choice(recorded["first" if rounds == 1 else "later"])
         calls = tuple(Call(f"c{n}", name, arguments) for n, (name, arguments) in enumerate(said["calls"]))
@@ -188,7 +260,8 @@ def test_best_of_begins_with_attempts_and_the_first_that_is_proven_counts(tmp_pa
 def test_unreadable_answers_in_text_are_said_and_bounded(tmp_path: Path) -> None:
     run, asked = in_text([TALK], tmp_path, protocol="text", rounds=30)
     assert not run.outcome.completed
-    assert "no block that bough could use" in asked[1]["messages"][-1]["content"]
+    assert run.rungs()[:5] == ["attempts"] * 5 and "attempts" not in run.rungs()[5:]
+    assert "no block that bough could use" in asked[6]["messages"][-1]["content"]
     assert len(asked) <= 30
 
 
@@ -222,20 +295,24 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
 def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path) -> None:
     (make_project(tmp_path / "p") / "bough.toml").write_text("[models]\nwindow = 16000\n")
     allow_settings(tmp_path / "p")
-    _, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
-    assert "tools" in asked[0] and "return a - b" in asked[0]["messages"][1]["content"]
+    _, asked = in_text([ABLE, TALK, GOOD], tmp_path, protocol="auto")
+    assert "tools" in asked[1] and "return a - b" in asked[1]["messages"][1]["content"]
     (tmp_path / "p" / "bough.toml").write_text("[models]\nwindow = 200000\n")
     allow_settings(tmp_path / "p")
-    _, asked = in_text([TALK, GOOD], tmp_path, protocol="auto")
-    assert "return a - b" not in asked[0]["messages"][1]["content"]
+    _, asked = in_text([ABLE, TALK, GOOD], tmp_path, protocol="auto")
+    assert "return a - b" not in asked[1]["messages"][1]["content"]
 
 
 def test_a_model_that_calls_tools_sees_what_it_saw_without_the_text_protocol(tmp_path: Path) -> None:
-    """Byte for byte, in every round: choosing the protocol by evidence costs a strong model nothing."""
+    """Byte for byte, in every round: choosing the protocol by evidence costs a strong model the trial, or nothing if
+    the price list knows it."""
     write = Call("1", "write", json.dumps({"path": "calc.py", "content": FIXED}))
     done = Call("2", "done", json.dumps({"summary": "adds"}))
     answers = [Answer(calls=(call,), usage=Usage(900, 60)) for call in (write, done)]
-    asked = {protocol: in_text(answers, tmp_path / protocol, protocol=protocol)[1] for protocol in ("tools", "auto")}
+    asked = {
+        "tools": in_text(answers, tmp_path / "tools", protocol="tools")[1],
+        "auto": in_text([ABLE, *answers], tmp_path / "auto", protocol="auto")[1][1:],
+    }
     assert len(asked["tools"]) == 2
     tools, auto = (json.dumps(asked[protocol]).replace(f"/{protocol}/", "/x/") for protocol in ("tools", "auto"))
     assert tools == auto

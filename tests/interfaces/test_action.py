@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 from bough.testing import call
-from tests.harness import make_project
+from tests.harness import git, make_project
 from tests.interfaces.shell import BOUGH, environment
 from tests.wire import WireModel
 
@@ -27,10 +27,11 @@ def test_what_is_declared_is_what_is_used() -> None:
         assert f"tell {output} " in script
 
 
-def test_a_run_in_ci(tmp_path: Path) -> None:
-    root = make_project(tmp_path / "p")
-    for key in ("user.name", "user.email"):
-        subprocess.run(["git", "-C", root, "config", key, "t@example.org"], check=True)
+def run_action(tmp_path: Path, branch: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str], Path]:
+    """As a runner does: in a fresh shallow checkout, where nobody is known to git."""
+    origin = make_project(tmp_path / "origin")
+    root = tmp_path / "checkout"
+    subprocess.run(["git", "clone", "-q", "--depth=1", origin.as_uri(), root], check=True)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "bough").write_text(f'#!/bin/sh\nexec {shlex.join(BOUGH)} "$@"\n')
     (tmp_path / "bin" / "bough").chmod(0o755)
@@ -44,15 +45,32 @@ def test_a_run_in_ci(tmp_path: Path) -> None:
             NETWORK="off",
             MAX_COST="",
             MAX_MINUTES="60",
-            BRANCH="from-ci",
-            ARGUMENTS=f"--flat\n--base-url\n{wire.base_url}",
+            BRANCH=branch,
+            ARGUMENTS=f"--flat\n--protocol\ntools\n--base-url\n{wire.base_url}",
             GITHUB_OUTPUT=str(tmp_path / "output"),
+            GITHUB_ACTOR="octocat",
+            RUNNER_TEMP=str(tmp_path),
             OPENAI_API_KEY="none",
+            HOME=str(tmp_path),
+            GIT_CONFIG_NOSYSTEM="1",
         )
+        env = {key: value for key, value in env.items() if not key.startswith(("GIT_AUTHOR", "GIT_COMMITTER"))}
         env["PATH"] = f"{tmp_path / 'bin'}:{env['PATH']}"
         done = subprocess.run([ROOT / "scripts" / "action"], cwd=root, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done
     told = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
-    assert told["status"] == "completed" and told["branch"] == "from-ci"
+    return done, told, root
+
+
+def test_a_run_in_ci(tmp_path: Path) -> None:
+    done, told, root = run_action(tmp_path, "from-ci")
+    assert done.returncode == 0, done
+    assert told["status"] == "completed" and told["branch"] == "from-ci" and "diff" not in told
     assert "NOTES.txt" in Path(told["description"]).read_text()
     assert not (root / "owned").exists()
+    assert "octocat" in git(root, "log", "-1", "--format=%an %cn", "from-ci")
+
+
+def test_work_that_cannot_be_put_on_a_branch_fails_the_step_and_is_kept(tmp_path: Path) -> None:
+    done, told, _ = run_action(tmp_path, "no..branch")
+    assert done.returncode == 1 and told["status"] == "completed" and "branch" not in told
+    assert "NOTES.txt" in Path(told["diff"]).read_text()

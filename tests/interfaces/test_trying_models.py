@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bough.core.messages import Answer, Usage
 from tests.interfaces.shell import bough
 from tests.wire import WireModel
@@ -21,6 +23,7 @@ def in_fences(body: dict[str, Any]) -> Answer:
     return Answer(text=f"```python\n{code}```", usage=Usage(500, 50))
 
 
+@pytest.mark.usefixtures("protocol_as_shipped")
 def test_doctor_tries_a_model_and_says_how_it_is_spoken_to(tmp_path: Path) -> None:
     with WireModel(in_fences, models=["test"]) as wire:
         said = bough(

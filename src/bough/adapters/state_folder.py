@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,14 @@ def make_state_folder(env: Mapping[str, str] = os.environ) -> Path:
         raise FileNotFoundError(errno.ENOENT, "there is no such home folder", str(_find_home(env)))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder
+
+
+def find_checkouts(root: Path, env: Mapping[str, str] = os.environ) -> Path | None:
+    """Where checkouts of the project at `root` lie that must have none of its files above them; None: there is no
+    such place."""
+    if not Path(env.get("XDG_STATE_HOME") or "").is_absolute() and not os.path.isdir(_find_home(env)):  # noqa: PTH112
+        return None
+    return find_state_folder(env) / "checkouts" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
 
 
 def _find_home(env: Mapping[str, str]) -> Path:

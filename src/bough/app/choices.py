@@ -72,6 +72,8 @@ class Choices(Struct, frozen=True):
     """Allow, now and later, what the project's settings ask for beyond the defaults."""
     network: str | None = None
     """What commands can reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
+    setup: str | None = None
+    """A command that installs what the project needs, in each checkout, before its check."""
     allow_test_changes: tuple[str, ...] = ()
     """Patterns of existing tests, or their files, whose expectations may change."""
     check: str = ""

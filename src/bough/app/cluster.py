@@ -42,16 +42,17 @@ def open_workspaces(
     link_ignored: bool,
     around: Surroundings,
     layered: Callable[[], bool],
+    outside: Path | None,
     remote: str = "",
 ) -> GitWorkspaces:
     journal = find_shared_store(store)
     if journal is None:
         if remote:
             raise UsageError("--remote needs --store: it is for runs on many machines.")
-        return GitWorkspaces(root, home, link_ignored, around, layered)
+        return GitWorkspaces(root, home, link_ignored, around, layered, outside)
     from bough.adapters.workspaces.exchange import SharedWorkspaces
 
-    workspaces = SharedWorkspaces(root, home, link_ignored, around, layered)
+    workspaces = SharedWorkspaces(root, home, link_ignored, around, layered, outside)
     workspaces.share(journal.server, remote)
     return workspaces
 

@@ -153,7 +153,8 @@ async def run_check(folder: Path | str) -> BaseChecked:
     is_new = not home.exists()
     try:
         async with open_session(folder, create=True) as opened:
-            return await opened.check(build_goal_step("Check it."), Choices(), RunObserver())
+            found, _ = await opened.check(build_goal_step("Check it."), Choices(), RunObserver())
+            return found
     finally:
         if is_new:
             disk.remove(bytes(home))

@@ -212,7 +212,7 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
     return ProvisionedWorkspaces(
         fence_workspaces(session.workspaces, fence),
         sandbox,
-        config.workspace.setup,
+        config.check.setup or config.workspace.setup,
         config.services,
         config.limits.check_timeout,
     )
@@ -259,14 +259,21 @@ class _VerifierOnDemand:
     def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
         self._make = make
         self._made: ProjectVerifier | None = None
+        self._preferred = ""
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
             self._made = self._make()
+            self._made.prefer(self._preferred)
         return getattr(self._made, name)
 
     async def find(self, task: Task) -> Check | None:
         return await self.__getattr__("find")(task) if task.step.requires_testing else None
+
+    def prefer(self, command: str) -> None:
+        self._preferred = command
+        if self._made is not None:
+            self._made.prefer(command)
 
     def begin(self, run: Run, task: Task) -> None:
         if task.step.requires_testing:
@@ -287,7 +294,13 @@ def _make_verifier(
 
     config, around = session.config, session.surroundings
     check = config.check
-    chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
+    chosen = (
+        check.before,
+        sorted(check.env.items()),
+        check.setup or config.workspace.setup,
+        config.services,
+        config.sandbox,
+    )
     met = CheckEnvironment(
         root=session.root,
         remedies=Remedies(session.root, around.environment, session.workspaces.ignored),

@@ -22,6 +22,7 @@ from bough.adapters.models.providers import find_model_address, has_price, list_
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import SandboxLevel, find_level
 from bough.adapters.sandboxes.network import Network, describe_confinement, parse_network
+from bough.adapters.state_folder import find_checkouts
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
@@ -129,9 +130,11 @@ class Session(Journal, frozen=True):
     async def as_begun(self, name: str, choices: Choices) -> Session:
         """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
         now."""
-        network = choices.network or (await self.run(name)).network
+        run = await self.run(name)
+        network = choices.network or run.network
         sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
-        return replace(self, config=replace(self.config, sandbox=sandboxed))
+        check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
+        return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
 
     async def start(self, goal: Step | Plan, choices: Choices, watch: RunObserver) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
@@ -179,6 +182,7 @@ class Session(Journal, frozen=True):
                 endpoints=endpoints,
                 ask_later=choices.ask_later,
                 network=choices.network or "",
+                setup=choices.setup or "",
                 agents=agents,
                 agent_env=choices.agent_env,
                 agent_network=choices.agent_network or "",
@@ -191,8 +195,11 @@ class Session(Journal, frozen=True):
             name = await self._start_under_free_name(partial(run_loop.start_run, first=first, ports=ports))
         return await self.outcome(name)
 
-    async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
-        """Run the goal's check on the files as they are. No run starts, and no model is called."""
+    async def check(
+        self, step: Step, choices: Choices, watch: RunObserver, *, cached: bool = False
+    ) -> tuple[e.BaseChecked, float]:
+        """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called.
+        `cached`: only look for the last result; without one the command is empty."""
         from bough.engine.base_check import check_base
 
         rules = choices.rules(self.config.limits)
@@ -200,11 +207,14 @@ class Session(Journal, frozen=True):
         async with self._ports({"main": NOBODY}, choices, watch) as ports:
             base = await self.workspaces.take()
             run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
-            async for events in check_base(run, ports):
+            if cached:
+                task = Task(GOAL, step=step, base=base, tree=base, rules=rules)
+                return await ports.verifier.look_up(task) or (found, 0.0)
+            async for events in check_base(run, ports, fresh=True):
                 for event in events:
                     watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
                     found = event if isinstance(event, e.BaseChecked) else found
-        return found
+        return found, time.time()
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
         """Judge the work of a finished run again, by its own check or another."""
@@ -219,6 +229,7 @@ class Session(Journal, frozen=True):
             step = replace(task.step, test_command=choices.check or task.step.test_command)
             accepts = choices.accept_failing or task.rules.accept_failing
             task = replace(task, step=step, rules=replace(task.rules, accept_failing=accepts))
+            ports.verifier.prefer(run.checked.command if run.checked else "")
             check = await ports.verifier.find(task)
             workspace = await ports.workspaces.open(name, f"{GOAL}@verify", task.tree, run.folder)
             try:
@@ -312,6 +323,7 @@ class Session(Journal, frozen=True):
                 choices.check,
                 accepts,
                 said,
+                choices.setup or "",
                 agents=agents,
                 agent_env=agent_env,
                 agent_network=reach,
@@ -597,9 +609,13 @@ class Session(Journal, frozen=True):
         kept = f"{GOAL}@probes"
         workspace = await self.workspaces.open(name, kept, task.tree, "")
         try:
+            passed = list_passed_probes(task)
+            # A file of several cases of which one was dropped would fail.
+            others = {probe.path for probe in task.examination.probes if probe not in passed}
             texts = {
                 probe.path: f"{_render_heading(probe, find_language(probe.path).comment)}{probe.text}"
-                for probe in list_passed_probes(task)
+                for probe in passed
+                if probe.path not in others
             }
             await asyncio.to_thread(write_files, workspace.root, texts)
             return await workspace.snapshot()
@@ -701,6 +717,8 @@ async def open_session(
     consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
     loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
+    if chosen.setup:
+        loaded = replace(loaded, check=replace(loaded.check, setup=chosen.setup))
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"
@@ -722,6 +740,7 @@ async def open_session(
             workspaces=open_workspaces(
                 journal,
                 *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                outside=find_checkouts(root, env),
                 remote=chosen.remote,
             ),
             surroundings=around,

@@ -20,6 +20,8 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 from bough.core.workflow.keys import classify_step
 
+IN_VAIN = 2
+"""Further attempts in text without a usable answer before a model of unknown abilities is offered tools."""
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
 
@@ -63,8 +65,8 @@ def decide(task: Task, now: float) -> c.Command:
 
 def _continue_work(task: Task, now: float) -> c.Command:
     """An agent is at work: may it continue, and is there a message for it first?"""
-    if unfit := _find_unfit_protocol(task):
-        return _escalate(task, Trouble("faults", unfit, PROTOCOL, "prune"))
+    if fruitless := _find_fruitless_way(task):
+        return _escalate(task, fruitless)
     if task.round.faults >= task.rules.max_faults:
         kind = task.round.faulty.replace("_", " ") or "wrong tool calls"
         says = f"the model gave {task.round.faults} unusable answers in a row ({kind})"
@@ -115,18 +117,25 @@ def _has_unheard_message(task: Task) -> bool:
     )
 
 
-def _find_unfit_protocol(task: Task) -> str:
-    """What shows that the protocol does not suit a model of unknown abilities: nothing came of it. Empty: nothing."""
+def _find_fruitless_way(task: Task) -> Trouble | None:
+    """Nothing comes of how the model is asked, and there is another way: in text another attempt, then tools if no
+    answer was usable; by tool calls the other protocol, if the model's abilities are unknown."""
     ladder, attempt = task.rules.ladder, task.attempt
-    if attempt is None or task.round.asking or not _may_switch(task):
-        return ""
+    if attempt is None or task.round.asking:
+        return None
     faults, means = task.round.faults, "block" if task.in_text else "tool call"
-    # A model that acts by tool calls makes one in every answer. One that answers in blocks may forget it once.
-    if faults >= ladder.other_protocol_after + task.in_text:
-        return f"the model answered without a usable {means}"
-    if attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
-        return f"the model changed no file in {attempt.rounds} rounds"
-    return ""
+    again = task.standing(Trouble("faults", "")).may_try_again
+    switch = _may_switch(task)
+    if task.in_text and again:
+        switch = switch and task.acceptance.failing is None and task.ladder.taken.get("attempts", 0) >= IN_VAIN
+    # A model that acts by tool calls makes one in every answer. One that has acted in text may forget a block once.
+    if faults >= ladder.other_protocol_after + (task.in_text and attempt.rounds > 1):
+        says = f"the model answered without a usable {means}"
+    elif attempt.rounds >= ladder.fruitless_rounds and not attempt.changed:
+        says = f"the model changed no file in {attempt.rounds} rounds"
+    else:
+        return None
+    return Trouble("faults", says, PROTOCOL if switch else "", "prune") if switch or again else None
 
 
 def _may_switch(task: Task) -> bool:

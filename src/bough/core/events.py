@@ -75,6 +75,8 @@ class RunStarted(Event, frozen=True):
     """If it has a question and nobody is there, it waits for `bough answer` instead of giving up."""
     network: str = ""
     """What commands can reach, if the person set it for this run; empty: as configured."""
+    setup: str = ""
+    """What sets a checkout up, if the person set it for this run; empty: as configured."""
     agents: dict[str, str] = {}
     """Role or tier → outside agent. `main`: all others."""
     agent_env: tuple[str, ...] = ()
@@ -102,6 +104,8 @@ class RunResumed(Event, frozen=True):
     """Whether tests that failed before the work may still fail; None: as before."""
     network: str = ""
     """What commands can reach from here on; empty: as before."""
+    setup: str = ""
+    """What sets a checkout up from here on; empty: as before."""
     agents: dict[str, str] = {}
     """Role or tier → outside agent, from here on; empty: as before."""
     agent_env: tuple[str, ...] = ()
@@ -135,6 +139,8 @@ class BaseChecked(Event, frozen=True):
     """What it lacks to say anything. Then the run halts."""
     way_out: str = ""
     """What provides it."""
+    aside: dict[str, str] = {}
+    """Failing tests that cannot run here, and what each lacks: they neither count nor are repaired."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names: they are not in the checkout."""
     said: str = ""

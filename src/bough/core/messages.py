@@ -121,3 +121,5 @@ class Spoken(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     why: str = ""
     may_change: bool = False
     """It was found out or is unknown, not set: the ladder may switch the protocol."""
+    unknown: bool = False
+    """Nothing has shown yet whether the model acts by tool calls: it is tried first."""

@@ -18,8 +18,9 @@ from bough.core.tree.task import Task
 from bough.ports import Ports
 
 
-async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEvent]]:
-    """The events to record. It changes nothing, so after a crash it simply runs again."""
+async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIterator[Sequence[e.AnyEvent]]:
+    """The events to record. It changes nothing, so after a crash it simply runs again. `fresh`: run the check even
+    where it passed on these files before."""
     goal = run.plan.goal
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
@@ -27,7 +28,7 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
         yield [e.BaseChecked()]
         return
     yield [e.BaseStarted(check.command, check.why, check.environment)]
-    looking = asyncio.create_task(_run_base_check(ports, run, task, check))
+    looking = asyncio.create_task(_run_base_check(ports, run, task, check, fresh))
 
     def stop() -> None:
         looking.cancel()
@@ -48,12 +49,14 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
     finally:
         looking.cancel()
         unwatch()
+    if found.command != check.command:
+        yield [e.BaseStarted(found.command, found.why, found.environment)]
     yield [found, e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [found]
 
 
-async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check) -> e.BaseChecked:
+async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check, fresh: bool) -> e.BaseChecked:
     try:
-        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL))
+        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL), fresh=fresh)
     except SetupFailed as error:
         said, _, more = str(error).partition(": ")
         return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)

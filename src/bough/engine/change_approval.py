@@ -47,7 +47,7 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> B
 async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> Batches:
     """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
     asked_for = changed_tests.collect_request(site.run.plan, task.asked)
-    groups = [(one,) for one in left] if len(left) <= ONE_BY_ONE else [left]
+    groups = _group_by_test(left)
     changes: list[AllowedChange] = []
     said: list[str] = []
     events: list[e.AnyEvent] = []
@@ -73,6 +73,14 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> 
             why = f"the request demands it: “{judged.ruling.quote}”"
             changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
     yield [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
+
+
+def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, ...]]:
+    """What one question is about: one test with all its parameters; everything, if there are many."""
+    groups: dict[str, list[Disagreement]] = {}
+    for one in left:
+        groups.setdefault(one.test.partition("[")[0], []).append(one)
+    return [tuple(group) for group in groups.values()] if len(groups) <= ONE_BY_ONE else [left]
 
 
 async def _ask_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> e.ChangesRuled:

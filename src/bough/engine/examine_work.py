@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
+from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.code_difference import compare_texts, is_document
 from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
@@ -208,9 +209,11 @@ async def _build_question(
     docs = [path for path in changed if path.endswith(_DOCS)]
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     idle = [one.text for one in task.asked if one.kind == "background"]
+    old = [one.whole for one in task.asked if one.superseded]
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
+        + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
         + context.render_section("The step that was to meet it", step)
         + context.render_section("What must be true at the end", context.render_criteria(task.step))
         + context.render_section("What holds for every step", context.render_bullets(_list_conventions(task)))
@@ -385,5 +388,5 @@ def _collect_request(task: Task, site: Site) -> str:
     """The person's own words: the goal, what they said later, and of a plan that they wrote, the step."""
     goal = site.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-    later = [one.text for one in task.asked if one.source]
+    later = collect_later(task.asked)
     return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part)

@@ -34,6 +34,7 @@ from bough.engine.agent_split import weigh_split
 from bough.engine.complexity_gate import estimate_goal, read_requirements
 from bough.engine.conclude import conclude
 from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
+from bough.engine.protocol_trial import try_protocol
 from bough.engine.task_workspace import (
     Site,
     build_halt,
@@ -61,13 +62,17 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> B
     if not task.plan.steps:  # A parent gets its checkout when it is needed: once its steps are finished.
         await site.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
+    if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
+        events += (await try_protocol(task, site, task.step.role, "main")).events
     if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Else it is read with the estimate.
         events.append(read_requirements(task))
     yield events
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    events: list[e.AnyEvent] = [await build_attempt(task, site, command.role, command.tier)]
+    tried = await try_protocol(task, site, command.role, command.tier)
+    begun = await build_attempt(task, site, command.role, command.tier, tried.protocol)
+    events: list[e.AnyEvent] = [*tried.events, begun]
     if task.state is State.TEST_FAILED:
         repair = f"a bug hunter takes over (repair {task.acceptance.repairs + 1})"
         why = repair if command.role == "bug_hunter" else "a test has to be written first"

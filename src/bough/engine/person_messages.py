@@ -129,7 +129,10 @@ async def read_message(command: c.ReadMessage, task: Task, site: Site) -> Batche
     owner, events = "", list[e.AnyEvent]()
     if added and task.plan.steps:
         found = find_owner(task, heard, tuple(replaces), said.task)
-        owner, changed = plan_for_demands(task, added, said.text, found)
+        replaced = [
+            f"\n\nIt replaces “{one.whole}”, as far as they differ." for one in task.asked if one.number in replaces
+        ]
+        owner, changed = plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)
     read = e.MessageRead(record.seq, added, replaces, owner)

@@ -88,7 +88,7 @@ class StepMerger(Struct, eq=False):
             return None
         car.expect_tree(merged.tree)
         needed = (*self._list_needed(child), *car.needed)
-        merge = Merge(child.base, head, child.tree, merged.tree, needed, self.book.task.examination.probes)
+        merge = Merge(child.base, head, child.tree, merged.tree, needed, task_result.list_asked_probes(self.book.task))
         return Guess(merge, await self._prove(child, child, merge), merged.both)
 
     def need(self, child: Task) -> Needed:
@@ -156,9 +156,8 @@ class StepMerger(Struct, eq=False):
             return _Tried(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merged, remade = await self._remake_lockfiles(child, merged)
-        merge = Merge(
-            work.base, head, work.tree, merged.tree, self._list_needed(child), self.book.task.examination.probes
-        )
+        accepted = task_result.list_asked_probes(self.book.task)
+        merge = Merge(work.base, head, work.tree, merged.tree, self._list_needed(child), accepted)
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
@@ -205,7 +204,7 @@ class StepMerger(Struct, eq=False):
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
         """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
         and what finished steps have passed were not."""
-        accepted = self.book.task.examination.probes
+        accepted = task_result.list_asked_probes(self.book.task)
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
         merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._list_needed(child), accepted)

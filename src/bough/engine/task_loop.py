@@ -74,6 +74,8 @@ Tend = Callable[[Book, Site], Awaitable[None]]
 async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
     """Until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to
     read, fold and decide again."""
+    if run.checked is not None:
+        ports.verifier.prefer(run.checked.command)
     site = await Site.enter(run, book.task, ports)
     site.record = book.write
     try:

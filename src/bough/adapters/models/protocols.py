@@ -1,8 +1,8 @@
 """Which protocol a model uses, by evidence: what the person sets, what came of earlier work, what the server reports.
 
-Where nothing is known it is offered tools, and the ladder changes that when nothing comes of it. What is learned is
-kept in the person's state folder, for a model at its endpoint and as the server describes it: a local server may serve
-another model under the same name tomorrow.
+Where nothing is known, one tiny question decides whether it is offered tools, and the ladder changes that when nothing
+comes of it. What is learned is kept in the person's state folder, for a model at its endpoint and as the server
+describes it: a local server may serve another model under the same name tomorrow.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class KnownProtocols:
         if said.tools is False:
             return Spoken("text", f"{said.server} says that it cannot call tools", may_change=True)
         why = f"{said.server} says that it can call tools" if said.tools else "nothing is known about it yet"
-        return Spoken("tools", why, may_change=True)
+        return Spoken("tools", why, may_change=True, unknown=model in self._places)
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         if self._recall(model).protocol != protocol:

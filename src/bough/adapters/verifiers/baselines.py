@@ -1,8 +1,8 @@
 """What a check reported at the base of a task, measured once and in parallel with the work.
 
 The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables), so
-it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. The
-result of a check that lacked something is not kept: the next run may have it.
+it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A check
+that failed in an earlier process runs again: what it lacked may be there by now.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from bough.core.acceptance.verdict import Case, Check
 from bough.core.verdict.check_run import Baseline
 from bough.trust.files import Place
 
-FORMAT = 5
+FORMAT = 6
 """Of what is kept: an earlier bough's entries say too little."""
 Measure = Callable[[], Awaitable[Baseline]]
 
@@ -32,6 +33,17 @@ class Baselines:
         self._folder = folder
         self._surroundings = surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
+
+    def forget(self, tree: str) -> None:
+        """Measure again whatever is next asked about this tree."""
+        for path in self._folder.glob(f"{tree}-*.json"):
+            path.unlink(missing_ok=True)
+
+    def find_time(self, tree: str, check: Check) -> float:
+        """When the check's result at this tree was kept; 0: it is not."""
+        with suppress(FileNotFoundError):
+            return self._path(tree, check).stat().st_mtime
+        return 0.0
 
     def know(self, tree: str, check: Check, known: Baseline) -> None:
         """The check's result at this tree was seen elsewhere."""
@@ -65,12 +77,11 @@ class Baselines:
 
 
 async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
-    if (kept := _load(path)) is not None:
+    # A failure may have been the machine's, or chance: only what passed is still known in a later process.
+    if (kept := _load(path)) is not None and kept.exit_status == 0:
         return kept
     known = await measure()
-    # A check that could not even run is measured again: somebody may have installed what it lacked.
-    if not known.lacking:
-        _save(path, known)
+    _save(path, known)
     return known
 
 

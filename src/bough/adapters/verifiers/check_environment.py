@@ -3,7 +3,7 @@ settings, and what to say when something is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -13,7 +13,7 @@ from bough.adapters.verifiers.remedies import Remedies
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.missing import find_missing, find_missing_network
+from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.registry import LANGUAGES
 from bough.trust.files import Place
@@ -53,19 +53,19 @@ class CheckEnvironment(Struct, frozen=True):
 
         return read
 
-    def examined(self, ran: CheckRun, manifests: Mapping[str, str], paths: Sequence[str]) -> Baseline:
+    def examined(self, ran: CheckRun, check: Check, base: Base) -> Baseline:
         """What is known about the base, with what the check lacks there."""
         known = ran.known()
         if known.exit_status == 0 or self.remedies is None:
             return known
-        said = [case.message for case in ran.report.failing]
-        lacks = find_missing(known.exit_status, ran.text, said, manifests, paths)
-        if lacks is None and not known.report.passed:
-            lacks = find_missing_network(ran.text)
         known = replace(known, left_out=self.remedies.mentioned(ran.text), said=_take_last_lines(ran.text))
-        return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks)) if lacks else known
+        lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
+        if lacks is None:
+            return replace(known, aside=set_aside(ran.report, base))
+        lacks = self.remedies.look_around(lacks)
+        return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks, base))
 
-    def told(self, check: Check, known: Baseline, accepts: bool) -> BaseChecked:
+    def told(self, check: Check, known: Baseline, accepts: bool, goal: str) -> BaseChecked:
         """`accepts`: failing tests may keep failing; only a command that does not start at all is an obstacle."""
         report = known.report
         return BaseChecked(
@@ -78,6 +78,7 @@ class CheckEnvironment(Struct, frozen=True):
             seconds=known.seconds,
             lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
             way_out=known.way_out,
+            aside=keep_aside(known.aside, goal),
             left_out=known.left_out,
             said=known.said,
         )

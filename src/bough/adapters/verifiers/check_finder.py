@@ -9,7 +9,7 @@ from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.tree.task import Task
-from bough.core.verdict.discover import discover_check
+from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.registry import find_runner
 from bough.ports import Workspaces
 
@@ -19,6 +19,8 @@ class CheckFinder:
         self._environment = environment
         self._workspaces = workspaces
         self._texts = texts
+        self.preferred = ""
+        """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
 
     async def find(self, task: Task) -> Check | None:
         """The check at the base counts: what the agent writes cannot replace it. One that is named after the task may
@@ -43,5 +45,13 @@ class CheckFinder:
         """The check in a tree, and whether it is the project's own."""
         paths, read = await self._workspaces.paths(tree), self._environment.reader(await self._texts.of(tree))
         where = (self._environment.folder, self._environment.command)
-        found = discover_check(task.step, task.id, paths, read, *where)
-        return found, found == discover_check(task.step, GOAL, paths, read, *where)
+        found = discover_check(task.step, task.id, paths, read, *where, self.preferred)
+        return found, found == discover_check(task.step, GOAL, paths, read, *where, self.preferred)
+
+    async def list_others(self, task: Task, check: Check) -> list[Check]:
+        """The other candidates for a task's check at its base."""
+        paths = await self._workspaces.paths(task.base)
+        read = self._environment.reader(await self._texts.of(task.base))
+        found = list_checks(task.step, task.id, paths, read, self._environment.folder, self._environment.command)
+        named = [replace(other, environment=check.environment) for other in found if other.command != check.command]
+        return named if len(named) < len(found) else []

@@ -29,7 +29,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
 from bough.core.verdict.cases import strip_root
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
-from bough.core.verdict.missing import names_dependencies
+from bough.core.verdict.missing import Base, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.report_reader import read_closing_lines, read_results
 from bough.core.verdict.runner import Progress
@@ -132,7 +132,7 @@ class CheckRunner:
                 return ran.known()
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            return self._environment.examined(ran, texts, paths)
+            return self._environment.examined(ran, check, Base(texts, paths, task.step.instructions))
 
         if self._find_lender(run, task, tree) is not None:
             return asyncio.create_task(measure())

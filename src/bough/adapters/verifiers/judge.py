@@ -30,6 +30,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
+from bough.core.verdict.missing import still_aside
 from bough.core.verdict.runners import narrow
 from bough.core.verdict.texts import Same
 from bough.core.workflow.keys import is_for_agents
@@ -113,7 +114,7 @@ class Judge:
             ran, known, found = objection.ran or ran, objection.known or known, objection.disagreements
         if ruling == "passed":
             reason += await self._describe_limits(work)
-        failed = ruling == "failed"
+        failed, aside = ruling == "failed", _find_aside(work)
         verdict = Verdict(
             ruling,
             reason,
@@ -124,9 +125,9 @@ class Judge:
             tree=work.task.tree,
             how=ran.report.how,
             passed=ran.report.passed,
-            failed=ran.report.failed,
+            failed=ran.report.failed - len(aside),
             skipped=ran.report.skipped,
-            failures=rulings.list_failures(ran, known.report, work.flaky, make_reader(work.workspace)),
+            failures=rulings.list_failures(ran, known.report, work.flaky, aside, make_reader(work.workspace)),
             flaky=work.flaky,
             changed=work.question.changed if work.question is not None else (),
             disagreements=_limit_disagreements(found),
@@ -141,7 +142,9 @@ class Judge:
         ran, known, task = work.ran, work.known, work.task
         lost = await self._find_lost(work)
         reason, passed = rulings.decide_ruling(work.check, ran, known, lost, worked=is_for_agents(task.step))
-        if not passed and task.rules.accept_failing and (why := rulings.explain_acceptance(ran, known, lost)):
+        if not passed and (
+            why := rulings.explain_acceptance(ran, known, lost, task.rules.accept_failing, _find_aside(work))
+        ):
             return why, True
         return reason, passed
 
@@ -306,6 +309,12 @@ def _rule_without_check(task: Task) -> Verdict:
     if not is_for_agents(task.step):
         return Verdict("passed", ONLY_COMMANDS, tree=task.tree)
     return Verdict("not_verified", NOT_FOUND, tree=task.tree)
+
+
+def _find_aside(work: CheckedWork) -> set[str]:
+    """The tests that cannot run here: they could not at the base either, for the same reason."""
+    goal = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
+    return still_aside(work.known.aside, goal, work.known.report.failing, work.ran.report.failing)
 
 
 def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
@@ -50,6 +50,8 @@ class Prober:
         self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
+        self._passed: dict[tuple[str, str], set[Probe]] = {}
+        """By run and tree: probes that pass there. A merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         form = probe_forms.find_form(await self._find_framework(task, check), await self._workspaces.paths(task.tree))
@@ -60,6 +62,19 @@ class Prober:
 
     async def probe(
         self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
+    ) -> tuple[Probed, ...]:
+        """The results of all of them: of those that are not known to pass on this very tree, by running them."""
+        known = self._passed.setdefault((run.name, task.tree), set())
+        fresh = [probe for probe in chosen if probe not in known]
+        ran = {one.name: one for one in (await self._probe(run, task, check, fresh, say, once) if fresh else ())}
+        if not once:
+            known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
+        for old in list(self._passed)[:-KEPT]:
+            del self._passed[old]
+        return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
+
+    async def _probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool
     ) -> tuple[Probed, ...]:
         used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
@@ -123,13 +138,16 @@ class Prober:
         """Those that pass run once more where the code cannot tell that it is tested: one that fails there shows that
         it can. Not by chance: it must fail there twice."""
         programs: list[PlainProgram] = []
-        shown: list[Probe] = []
+        groups: list[list[Probe]] = []
         passed = {result.name for result in results if result.outcome == "passed"}
         texts = await self._texts.of(task.tree)
-        for probe in chosen:
-            if probe.name in passed:
-                made = make_program(probe.path, probe.text, None, check.command, texts.get, len(programs))
-                programs, shown = [*programs, *made], [*shown, probe][: len(programs) + len(made)]
+        for path in dict.fromkeys(probe.path for probe in chosen if probe.name in passed):
+            own = [probe for probe in chosen if probe.path == path and probe.name in passed]
+            wanted = {probe.case for probe in own} if len(own) > 1 else None  # Cases may share a file.
+            made = make_program(path, own[0].text, wanted, check.command, texts.get, len(programs))
+            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
+                programs += made
+                groups.append(own)
         if not programs:
             return results
         plain = join_programs(programs, [*await self._workspaces.paths(task.tree), *(probe.path for probe in chosen)])
@@ -142,7 +160,12 @@ class Prober:
                 argv, workspace=workspace, timeout=timeout, limit=task.rules.kept, progress=say
             )
             said = read_result(ran.output.decode("utf-8", "replace"), ran.exit_status, plain).failures
-            fails = {shown[int(number)].name: line for number, _, line in (one.partition(" ") for one in sorted(said))}
+            fails = {
+                probe.name: line
+                for number, _, line in (one.partition(" ") for one in sorted(said))
+                for probe in groups[int(number)]
+                if len(groups[int(number)]) == 1 or line.startswith(f"{probe.case}: ")
+            }
             if not fails:
                 return results
         return [probe_forms.unmask(result, fails.get(result.name, "")) for result in results]

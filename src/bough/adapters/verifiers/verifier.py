@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +23,11 @@ from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
-from bough.core.verdict.check_run import CRASHED, MixedRun
+from bough.core.verdict.check_run import CRASHED, Baseline, MixedRun
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
+
+TRYING = 120.0
+"""Seconds that other candidates for a check may take together, where the first runs no test."""
 
 
 class ProjectVerifier:
@@ -60,11 +64,49 @@ class ProjectVerifier:
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.describe_baseline(known, task.rules.accept_failing, check.runner) if known is not None else ""
+        if known is None:
+            return ""
+        return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
-    async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
+    async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
+        if fresh:
+            self._runner.baselines.forget(task.base)
         known = await self._runner.at_tree(run, task, check, task.base, progress)
-        return self._environment.told(check, known, task.rules.accept_failing)
+        if not known.ran_tests:
+            check, known = await self._try_others(run, task, check, known, progress)
+        return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
+
+    async def _try_others(
+        self, run: Run, task: Task, check: Check, known: Baseline, say: Say
+    ) -> tuple[Check, Baseline]:
+        """The candidate that runs the most tests, where the first runs none. Failing tests are no reason to switch: the
+        suite that shows the person's bug is the right one."""
+        tried, until = [(check, known)], time.monotonic() + TRYING
+        for other in await self._finder.list_others(task, check):
+            if (left := until - time.monotonic()) < 1:
+                break
+            say(f"{check.command} ran no test: trying {other.command}")
+            briefly = replace(task, rules=replace(task.rules, check_timeout=min(left, task.rules.check_timeout)))
+            tried.append((other, await self._runner.at_tree(run, briefly, other, task.base, say)))
+        best, found = max(tried, key=lambda each: (each[1].ran_tests, each[1].mute and not each[1].exit_status))
+        if best is check:
+            return check, known
+        self._finder.preferred = best.command
+        how = "runs no test" if known.started else "times out" if known.exit_status is None else "cannot run here"
+        return replace(best, why=f"{best.why}, and `{check.command}` {how}"), found
+
+    async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
+        check = await self.find(task)
+        candidates = [check, *await self._finder.list_others(task, check)] if check is not None else []
+        kept = [(each, known) for each in candidates if (known := self._runner.baselines.look(task.base, each))]
+        if not kept:
+            return None
+        best, known = max(kept, key=lambda pair: pair[1].ran_tests)
+        told = self._environment.told(best, known, task.rules.accept_failing, task.step.instructions)
+        return told, self._runner.baselines.find_time(task.base, best)
+
+    def prefer(self, command: str) -> None:
+        self._finder.preferred = command
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
@@ -59,7 +59,7 @@ from bough.adapters.workspaces.file_index import (
 )
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.git_settings import Stamp, disarm
-from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.home import find_root, prepare_checkouts, prepare_home, prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.scan import PERSONS, Scanner
@@ -395,7 +395,8 @@ class GitWorkspaces:
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
     `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
-    through them, or (`layered`) that keeps writes in the workspace's own layer.
+    through them, or (`layered`) that keeps writes in the workspace's own layer. Without layers, checkouts lie
+    `outside` the project: tools that search upward for their settings would find the person's files.
     """
 
     def __init__(
@@ -405,10 +406,14 @@ class GitWorkspaces:
         link_ignored: bool,
         surroundings: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
         layered: Callable[[], bool] = lambda: False,
+        outside: Path | None = None,
     ) -> None:
+        self._outside = outside
         self._surroundings = surroundings
         self._layered = layered
         self._compiled: list[str] | None = None
+        self._spared: Spares | None = None
+        self._generated: list[str] | None = None
         self._root = root
         self._home = home
         self._link_ignored = link_ignored
@@ -417,9 +422,23 @@ class GitWorkspaces:
         self._ready = False
         self._lock = threading.Lock()
         self._busy: dict[Path, threading.Lock] = {}
-        self._spares = Spares(home)
         self._watches: dict[Path, watch.CheckoutWatch] = {}
         self._made: dict[Path, Made] = {}
+
+    @cached_property
+    def _checkouts(self) -> Path:
+        if self._outside is None or self._layered():
+            return self._home
+        prepare_checkouts(self._outside)
+        return self._outside
+
+    @property
+    def _spares(self) -> Spares:
+        with self._lock:
+            if self._spared is None:
+                self._spared = Spares(self._checkouts)
+                self._spared.trash.empty()
+            return self._spared
 
     def _prepared(self) -> Repository:
         with self._lock:
@@ -429,7 +448,6 @@ class GitWorkspaces:
                     # What another process is writing right now looks the same as what a crash left, so only old
                     # leftovers go.
                     self._repository.objects.recover(time.time() - _LEFTOVER)
-                    self._spares.trash.empty()
                 except OSError as error:
                     # What exists can be read, even where nothing can be written.
                     if (
@@ -576,6 +594,11 @@ class GitWorkspaces:
         workspace.begin(base, known, tuple(Path(os.fsdecode(owner)) for owner in owners))
         installed = self._surroundings.environment is not None
         native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
+        if self._generated is None:
+            from bough.adapters.workspaces import generated_files
+
+            found_there = generated_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
+            self._generated = [name for name in found_there if self._comes_along(name)]
         self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, find_free_port())
         # A lent folder may itself have links into the person's.
@@ -629,6 +652,10 @@ class GitWorkspaces:
         for name in self._surroundings.link:
             if self._comes_along(name):
                 shared_folders.share(self._top, top, [os.fsencode(name)])
+        for name in self._generated or ():
+            with suppress(OSError):  # the tree has no folder for it
+                if not Place(checkout, name).kind:
+                    Place(self._root, name).copy_to(Place(checkout, name))
         for name in self._surroundings.copy:
             if self._comes_along(name) and Place(checkout, name.rpartition("/")[0]).is_folder():
                 copy_tree(self._root / name, checkout / name)
@@ -640,9 +667,8 @@ class GitWorkspaces:
         return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
 
     def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
-        return self._home / "work" / make_safe_name(run) / make_safe_name(
-            task
-        ), self._home / "scratch" / make_safe_name(run) / make_safe_name(task)
+        inside = f"{make_safe_name(run)}/{make_safe_name(task)}"
+        return self._checkouts / "work" / inside, self._checkouts / "scratch" / inside
 
     def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
         """Filled elsewhere and moved into place whole: a checkout that exists is complete. A reused one is mostly
@@ -753,7 +779,7 @@ class GitWorkspaces:
         await _run_in_thread(f"clear the workspaces of {run}", self._sweep, run, mark)
 
     def _sweep(self, run: str, mark: str) -> None:
-        folders = [self._home / part / make_safe_name(run) for part in ("work", "scratch")]
+        folders = [self._checkouts / part / make_safe_name(run) for part in ("work", "scratch")]
         if mark:
             for task in ownership.list_abandoned(folders[0], mark):
                 self._discard(run, task)
@@ -763,7 +789,7 @@ class GitWorkspaces:
 
     async def forget(self, run: str) -> None:
         """Remove everything kept for a run. Only for its holder."""
-        await _run_in_thread(f"remove {run}", removal.forget, self._home, make_safe_name(run))
+        await _run_in_thread(f"remove {run}", removal.forget, self._home, self._outside, make_safe_name(run))
 
     async def compact(self, ids: Collection[str]) -> None:
         """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""

@@ -74,9 +74,7 @@ def prepare_home(root: Path) -> Path:
     try:
         _real_folder(home, 0o700)
         _keep_file(home / ".gitignore", "*\n")
-        for name in ("work", "scratch"):
-            _real_folder(home / name)
-            _keep_file(home / name / ".git", _BARRIER)
+        prepare_checkouts(home)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise UsageError(
@@ -85,6 +83,15 @@ def prepare_home(root: Path) -> Path:
             ) from error
         raise disk.explain(error, f"set up {home}") from error
     return home
+
+
+def prepare_checkouts(folder: Path) -> None:
+    """The places of checkouts and their temporary files, in a folder that is private to the person."""
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _real_folder(folder, 0o700)
+    for name in ("work", "scratch"):
+        _real_folder(folder / name)
+        _keep_file(folder / name / ".git", _BARRIER)
 
 
 def _real_folder(path: Path, mode: int = 0o755) -> None:

@@ -117,7 +117,7 @@ class ProvisionedWorkspaces:
 
     async def set_up(self, workspace: ProvisionedWorkspace) -> None:
         if self._setup:
-            await self._run_once(workspace, self._setup, "[workspace] setup", {}, self._timeout)
+            await self._run_once(workspace, self._setup, "The set-up", {}, self._timeout)
 
     # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -12,10 +12,11 @@ _KEPT = "refs/kept/"
 """During compaction: what journals name is in no branch."""
 
 
-def forget(home: Path, name: str) -> None:
-    """Remove checkouts, temporary files, branches and the history of a run. `name`: the name of its folders."""
+def forget(home: Path, outside: Path | None, name: str) -> None:
+    """Remove checkouts, temporary files, branches and the history of a run. `name`: the name of its folders;
+    `outside`: where its checkouts may lie besides `home`."""
     repository = home / "repo.git"
-    places = [home / "work" / name, home / "scratch" / name]
+    places = [base / part / name for base in (home, outside) if base for part in ("work", "scratch")]
     places += [repository / "refs" / "bough" / name, repository / "histories" / name]
     for place in places:
         disk.remove(bytes(place))

@@ -74,7 +74,13 @@ def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict |
 
 def collect_request(plan: Plan, asked: Sequence[Requirement] = ()) -> str:
     """All that the person asked for, also in later messages, in their own words, without what planners made of it."""
-    return "\n\n".join([*_collect_texts(plan.goal), *(one.text for one in asked if one.source)])
+    return "\n\n".join([*_collect_texts(plan.goal), *collect_later(asked)])
+
+
+def collect_later(asked: Sequence[Requirement]) -> list[str]:
+    """What the person asked for in messages, with its heading; empty if nothing."""
+    later = [one.text for one in asked if one.source and not one.superseded]
+    return ["The person said later (where it differs, this counts):", *later] if later else []
 
 
 def _collect_texts(step: Step) -> list[str]:

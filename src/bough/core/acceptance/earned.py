@@ -46,8 +46,11 @@ def list_missing(task: Task) -> tuple[Requirement, ...]:
 
 
 def is_shown_by_others(task: Task) -> bool:
-    """Something that the agent did not write shows all of it: nobody has to examine it."""
-    return not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
+    """Something that the agent did not write shows all of it: nobody has to examine it. An agent that adds tests of its
+    own found that the others do not say all of it."""
+    verdict = task.acceptance.verdict
+    own = verdict is not None and (verdict.added or verdict.changed)
+    return not own and not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
 
 
 def has_nothing_to_run(task: Task) -> bool:
@@ -75,11 +78,13 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | 
         return Shown(one.number, "probe", red[:NAMED])
     if verdict is None or one.kind != "behaviour":
         return None
-    # Of several requirements, it is unknown which one a test is about. So others have to look for what it misses.
+    # Which of several requirements a test is about is unknown: then each needs a case of its own.
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
-    if (alone or _is_examined(task)) and seen.check and not verdict.changed:
+    if not alone and task.rules.acceptance.examine != "never":
+        return None
+    if seen.check and not verdict.changed:
         return Shown(one.number, "check")
-    if (alone or _is_examined(task)) and verdict.mended:
+    if verdict.mended:
         return Shown(one.number, "tests", verdict.mended[:NAMED])
     if alone and seen.tests and _is_examined(task):
         return Shown(one.number, "author", seen.tests[:NAMED])

@@ -1,4 +1,4 @@
-"""The cases of a probe: each of its tests as a file of its own, so that a wrong one is dropped alone."""
+"""The cases of a probe: each of its tests runs alone, so that a wrong one is dropped alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ _ABOVE = ("@", "#[")
 """Lines directly above a test that belong to it."""
 
 
-def split_cases(text: str, begins: str) -> list[tuple[str, str]]:
+def split_cases(text: str, begins: str, by_name: bool = False) -> list[tuple[str, str]]:
     """The name and the file of each case. A file with one test is one case without a name. `begins`: how a test begins
-    there, as a pattern; empty: a file cannot be taken apart."""
+    there, as a pattern; empty: a file cannot be taken apart. `by_name`: it stays whole, and its tests are called by
+    their names."""
+    if by_name:
+        return [(name, text) for name in dict.fromkeys(re.findall(begins, text))] or [("", text)]
     lines = text.splitlines(keepends=True)
     starts = [(at, slug(found[1], 40)) for at, line in enumerate(lines) if begins and (found := re.match(begins, line))]
     if not 1 < len(starts) <= MOST or len({name for _, name in starts}) < len(starts):

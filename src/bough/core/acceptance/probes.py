@@ -75,6 +75,8 @@ class Form(Struct, frozen=True):
     """The examiner chooses the folder it goes into (the package that it tests)."""
     case: str = ""
     """How one of several tests in a probe begins, as a pattern; empty: a probe has one."""
+    by_name: bool = False
+    """The runner calls one test of a file by its name; otherwise each gets a file of its own."""
 
 
 _PROBE = {
@@ -216,8 +218,9 @@ def read_probes(
         folder = _normalize_folder(given.folder) if form.folder else ""
         stem = f"{slug(task, 80).replace('-', '_')}_{known}"
         about = _match_requirements(given, requirements)
-        for case, text in split_cases(_strip_fence(given.text), form.case):
-            path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if case else stem)
+        for case, text in split_cases(_strip_fence(given.text), form.case, form.by_name):
+            own = case and not form.by_name
+            path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if own else stem)
             name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
             path = f"{folder}/{path}" if folder else path
             probes.append(Probe(name, path, text, given.says, given.quote, about, case))

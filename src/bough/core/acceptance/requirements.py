@@ -74,13 +74,18 @@ class NamedKind(Struct, frozen=True):
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?\S")
 _HEADING = re.compile(r" {0,3}#{1,6}\s")
 _FENCE = re.compile(r"\s*(```|~~~)")
-_SENTENCE = re.compile(r"(?<=[.!?])[\"')\]`]*\s+(?=[\"'(\[`]*[A-Z0-9`])")
+_LEAD = re.compile(r"[^:.!?\n]{1,60}:(?=\s)")
+"""What an item of a list is about: its other sentences are about that, too."""
+_GAP = re.compile(r"(?<=[.!?])[\"')\]`]*\s+")
+_OPENING = re.compile(r"[\"'(\[`]*[A-Z0-9`]")
 _NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig)|\b[A-Z])\.$", re.IGNORECASE)
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the one before it names."""
 _EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
 FEWEST = 3
 """Parts that make an enumeration."""
+LONGEST = 8
+"""Words of such a part, apart from what it has in parentheses."""
 
 
 class _Block(Struct, frozen=True):
@@ -96,7 +101,8 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
-    blocks = _refine(text, _split_by_form(text), starts)
+    places = sorted({place.start for words in starts if (place := find_quote(words, text))})
+    blocks = _refine(text, _split_by_form(text, places), places)
     idle = [place.start for one in kinds if one.kind == "background" and (place := find_quote(one.begins, text))]
     kept = [block for block in blocks if not any(block.start <= at < block.start + 4 for at in idle)] or blocks
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
@@ -119,10 +125,11 @@ def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[Named
     return found
 
 
-def _split_by_form(text: str) -> list[_Block]:
-    """Its list items and sentences, with enumerations taken apart."""
+def _split_by_form(text: str, places: Sequence[int] = ()) -> list[_Block]:
+    """Its list items and sentences, with enumerations taken apart. `places`: where requirements begin, as a model says:
+    a sentence can begin there even without a capital."""
     blocks: list[_Block] = []
-    for block in _split_sentences(text):
+    for block in _split_sentences(text, places):
         if blocks and block.kind == "prose" and _EMPTY.fullmatch(text[block.start : block.end]):
             blocks[-1] = replace(blocks[-1], end=block.end)
         else:
@@ -130,9 +137,8 @@ def _split_by_form(text: str) -> list[_Block]:
     return [part for block in blocks for part in _split_enumeration(text, block)]
 
 
-def _refine(text: str, blocks: Sequence[_Block], starts: Sequence[str]) -> list[_Block]:
+def _refine(text: str, blocks: Sequence[_Block], places: Sequence[int]) -> list[_Block]:
     """The blocks, cut where a model says that a requirement begins."""
-    places = sorted({place.start for words in starts if (place := find_quote(words, text))})
     found: list[_Block] = []
     for block in blocks:
         fenced = text.find("```", block.start, block.end)
@@ -140,9 +146,11 @@ def _refine(text: str, blocks: Sequence[_Block], starts: Sequence[str]) -> list[
         cuts = [at for at in places if block.start + 3 < at < end]
         head = text[block.start : cuts[0]] if cuts else ""
         opens = head.rstrip().endswith((":", "("))
-        within = f"{block.within} {head.strip()}".strip() if opens else block.within
+        within = f"{block.within} {_strip_mark(head)}".strip() if opens else block.within
         begins = cuts if opens else [block.start, *cuts]
-        found += [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
+        parts = [replace(block, start=a, end=b, within=within) for a, b in pairwise([*begins, block.end])]
+        lead = _LEAD.match(_strip_mark(text[block.start : block.end])) if not within else None
+        found += [replace(one, within=lead[0]) if lead and one.start > block.start else one for one in parts]
     return found
 
 
@@ -155,7 +163,7 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
     colon = next((at for at, mark, depth in marks if mark == ":" and not depth and said[at + 1 : at + 2].isspace()), -1)
     parts = _cut_list(said, colon + 1, len(said), 0, marks) if colon >= 0 and said[:colon].strip() else []
     if parts:
-        within = f"{block.within} {said[: colon + 1].strip()}".strip()
+        within = f"{block.within} {_strip_mark(said[: colon + 1])}".strip()
         items = [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
         return [part for item in items for part in _split_enumeration(text, item)]
     found: list[_Block] = []
@@ -165,7 +173,7 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
         before = said[done:opened].strip(" ,;")
         if parts and opened and said[opened - 1].isspace() and not _EXAMPLES.match(said, opened + 1) and before:
             lead = f"{said[: colon + 1].strip()} " if 0 <= colon < done else ""
-            within = f"{block.within} {lead}{before}".strip()
+            within = f"{block.within} {_strip_mark(lead + before)}".strip()
             found += [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
             done = closed + 1
     if not found:
@@ -208,7 +216,8 @@ def _find_groups(marks: Sequence[tuple[int, str, int]]) -> Iterator[tuple[int, i
 def _cut_list(
     text: str, start: int, end: int, depth: int, marks: Sequence[tuple[int, str, int]]
 ) -> list[tuple[int, int]]:
-    """The parts of an enumeration, without what separates them; empty when it is none."""
+    """The parts of an enumeration, without what separates them; empty when it is none: an `and` before the last part
+    joins clauses."""
     cuts = [at for at, mark, deep in marks if start <= at < end and deep == depth and mark in ",;"]
     if any(text[at] == ";" for at in cuts):
         cuts = [at for at in cuts if text[at] == ";"]
@@ -217,13 +226,25 @@ def _cut_list(
     if joint and "(" not in text[last + joint.end() : end]:  # `a, b and c`
         cuts = [*cuts, last + joint.start() + 1]
     parts: list[tuple[int, int]] = []
-    for a, b in pairwise([start, *(at + 1 for at in cuts), end + 1]):
+    spans = list(pairwise([start, *(at + 1 for at in cuts), end + 1]))
+    joined = any(re.match(r"\s*(?:and|or)\b", text[a : b - 1]) for a, b in spans[:-1])
+    if joined or any(_is_clause(text[a : b - 1]) for a, b in spans):
+        return []
+    for a, b in spans:
         said = text[a : b - 1]
         body = re.sub(r"^\s*(?:and|or)\s+", "", said).lstrip()
         at = a + len(said) - len(body) if body in said else a
         if re.search(r"\w", body):
             parts.append((at, at + len(body.rstrip(" .;,\n"))))
     return parts if len(parts) >= FEWEST else []
+
+
+def _is_clause(part: str) -> bool:
+    """Not an item of its own: a value in quotation marks is an example of one thing; a long part, or one that ends a
+    sentence, is more than a name."""
+    bare = re.sub(r"\([^()]*\)", "", part)
+    ends = any(_OPENING.match(part, gap.end()) for gap in _GAP.finditer(part))
+    return part.lstrip()[:1] in ("'", '"') or len(bare.split()) > LONGEST or ends
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
@@ -264,13 +285,13 @@ def _strip_mark(text: str) -> str:
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
-def _split_sentences(text: str) -> Iterator[_Block]:
+def _split_sentences(text: str, places: Sequence[int]) -> Iterator[_Block]:
     """The sentences of its prose and the items of its lists. Code belongs to what precedes it."""
     last: _Block | None = None
     for block in _split_blocks(text):
         if block.kind == "heading":
             continue
-        pieces = [block] if block.kind == "item" else list(_cut_block(text, block))
+        pieces = [block] if block.kind == "item" else list(_cut_block(text, block, places))
         for piece in pieces:
             if last is not None and _FENCE.match(text[piece.start : piece.end]):
                 last = replace(last, end=piece.end)
@@ -282,13 +303,14 @@ def _split_sentences(text: str) -> Iterator[_Block]:
         yield last
 
 
-def _cut_block(text: str, block: _Block) -> Iterator[_Block]:
+def _cut_block(text: str, block: _Block, places: Sequence[int]) -> Iterator[_Block]:
     start = block.start
     if "```" in text[block.start : block.end] or "~~~" in text[block.start : block.end]:
         yield block
         return
-    for gap in _SENTENCE.finditer(text, block.start, block.end):
-        if not _NOT_AN_END.search(text, start, gap.start()):
+    for gap in _GAP.finditer(text, block.start, block.end):
+        begins = _OPENING.match(text, gap.end()) or gap.end() in places
+        if begins and not _NOT_AN_END.search(text, start, gap.start()):
             yield _Block("prose", start, gap.start())
             start = gap.end()
     yield _Block("prose", start, block.end)

@@ -31,6 +31,7 @@ class Run(Struct, frozen=True):
     fresh: bool = False
     ask_later: bool = False
     network: str = ""
+    setup: str = ""
     agents: dict[str, str] = {}
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
@@ -70,6 +71,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 fresh=event.fresh,
                 ask_later=event.ask_later,
                 network=event.network,
+                setup=event.setup,
                 agents=event.agents,
                 agent_env=event.agent_env,
                 agent_network=event.agent_network,
@@ -83,6 +85,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
         case e.RunResumed() as event:
             run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
             run = replace(run, endpoints=event.endpoints or run.endpoints, network=event.network or run.network)
+            run = replace(run, setup=event.setup or run.setup)
             run = replace(
                 run,
                 agents=event.agents or run.agents,

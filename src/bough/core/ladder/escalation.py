@@ -31,6 +31,8 @@ Rung = Literal[
 ]
 PROTOCOL = "protocol"
 """The pattern of work that does not move because the model cannot act in its protocol."""
+UNUSABLE = 5
+"""Further attempts at a task without a usable answer."""
 SWITCHES = 2
 """Changes of the protocol in a task: there, and back."""
 Level = Literal["subtask", "task", "goal"]
@@ -45,8 +47,8 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     subtask_rounds: int = 8
     """The same for a subtask."""
     other_protocol_after: int = 1
-    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; one more in
-    text."""
+    """Unusable answers in a row after which a model of unknown abilities is switched to the other protocol; two more in
+    text, and only if no answer was usable."""
     fruitless_rounds: int = 3
     """Rounds without a changed file after which such a model is switched too."""
     attempts: int = 24
@@ -149,10 +151,10 @@ class Standing(Struct, frozen=True):
 
     @property
     def may_try_again(self) -> bool:
-        """A check can judge another attempt by a model that acts in text."""
+        """A check can judge another attempt by a model that acts in text, or its answer was unusable."""
         return (
             self.in_text
-            and self.provable
+            and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
             and not self.attempted
             and not self.parent
             and self.rounds_left > 0
@@ -197,7 +199,7 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "attempts",
-        "a check can judge, so another attempt costs little",
+        "another attempt costs little",
         lambda s: s.may_try_again,
     ),
     Row(

@@ -103,7 +103,19 @@ def plan_for_demands(
     needs = (owner.name,) if owner is not None and _is_completed(task, owner.name) else ()
     files = owner.files if owner is not None else ()
     name = f"message-{numbers[0]}"
-    return name, Step(name, text, needs=needs, covers=numbers, files=files, complexity=2, on_error="escalate")
+    return name, Step(
+        name,
+        text,
+        needs=needs,
+        covers=numbers,
+        files=files,
+        complexity=2,
+        may_edit_tests=task.step.may_edit_tests,
+        requires_testing=task.step.requires_testing,
+        model=task.step.model,
+        on_error="escalate",
+        context="inherited",
+    )
 
 
 def _is_completed(task: Task, name: str) -> bool:

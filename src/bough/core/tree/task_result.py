@@ -53,14 +53,20 @@ def join_step_results(task: Task) -> str:
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
 
+def list_asked_probes(task: Task) -> tuple[Probe, ...]:
+    """Its own probes and those of its steps, without those that are only about what a later message has replaced."""
+    replaced = {one.number for one in task.asked if one.superseded}
+    return tuple(one for one in task.examination.probes if not one.requirements or {*one.requirements} - replaced)
+
+
 def list_live_probes(task: Task) -> tuple[Probe, ...]:
-    """The probes that count: its own and those of its steps, including steps that failed, since what they had to meet
-    is still asked for; without those that a judge found not to be asked for, and those that cannot run."""
+    """The probes that count: those of steps that failed are among them, since what they had to meet is still asked for;
+    those that a judge found not to be asked for, and those that cannot run, are not."""
     stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
     gone = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
     gone |= {name for name, result in task.examination.results.items() if result.outcome == "broken"}
-    probes = {probe.name: probe for probe in (*task.examination.probes, *theirs)}
+    probes = {probe.name: probe for probe in (*list_asked_probes(task), *theirs)}
     return tuple(probe for name, probe in probes.items() if name not in gone)
 
 

@@ -42,10 +42,24 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """What it lacks in order to report anything: a command, an installed package."""
     way_out: str = ""
     """What provides that."""
+    aside: dict[str, str] = {}
+    """Failing tests that cannot run here, and what each lacks."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names."""
     said: str = ""
     """The end of a failing check's output."""
+
+    @property
+    def ran_tests(self) -> int:
+        """How many tests it ran. What could not be loaded did not run; nor did a test that cannot run here."""
+        report = self.report
+        errors = sum(case.outcome == "error" for case in report.failing)
+        failed = max(report.failed - max(errors, len(self.aside)), 0)
+        return 0 if self.lacking or self.exit_status is None else report.passed + failed
+
+    @property
+    def started(self) -> bool:
+        return not self.lacking and self.exit_status is not None and self.exit_status < CRASHED
 
     @property
     def mute(self) -> bool:

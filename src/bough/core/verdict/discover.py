@@ -16,31 +16,46 @@ from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
-from bough.core.verdict.project_check import find_file_check, find_project_check, find_runner_behind, rank_suffix
+from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
 
 
 def discover_check(
-    step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
+    step: Step,
+    task: str,
+    files: Collection[str],
+    read: Callable[[str], str | None],
+    folder: str = "",
+    own: str = "",
+    preferred: str = "",
 ) -> Check | None:
     """The check of a task and why it was chosen; None when none is found.
 
-    `files` are the workspace's files as relative paths, `read` gives the text of one (None when it does not exist or is
-    not text). In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`;
-    `{id}_test.*` or `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project
-    around `folder`, the person's folder. The id is the last segment of the task's path, in which dashes and underscores
+    `preferred` is the project's own command that was found to work. `files` are the workspace's files as relative
+    paths, `read` gives the text of one (None when it does not exist or is not text). In order: the step's
+    `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
+    `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project around `folder`,
+    the person's folder. The id is the last segment of the task's path, in which dashes and underscores
     are the same and case does not matter. The goal has no id to name files after.
     """
+    found = list_checks(step, task, files, read, folder, own)
+    return next((check for check in found if check.command == preferred), found[0] if found else None)
+
+
+def list_checks(
+    step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
+) -> list[Check]:
+    """The candidates for the check of a task, the most trusted first. What somebody said has no other."""
     look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
         why = "you gave it" if task == GOAL else "its step names it"
-        return Check(step.test_command, why, find_runner_behind(step.test_command, look))
+        return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
     name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
     found = _find_stated(step, look) or (_find_named_after(name, look) if name else None)
     if found is None and own.strip():
-        return Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))
-    return found or find_project_check(look, folder)
+        return [Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))]
+    return [found] if found else list_project_checks(look, folder)
 
 
 def _find_stated(step: Step, look: ProjectFiles) -> Check | None:

@@ -67,13 +67,15 @@ class PlainProgram(Struct, frozen=True):
 class Missing(Struct, frozen=True):
     """Something that a check lacks in order to report anything."""
 
-    kind: Literal["command", "package", "service", "network"]
+    kind: Literal["command", "package", "service", "loopback", "network", "permission"]
     name: str
     """The command or package; for a service, its address; for the network, a host."""
     why: str = ""
     """The manifest that says it belongs here."""
     language: str = ""
     """Whose package it is."""
+    declared: bool = True
+    """False: nothing says that it belongs here, so the work may have to provide it."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -83,6 +85,10 @@ class Missing(Struct, frozen=True):
                 return f"it needs network access ({self.name}), which commands do not have"
             case "service":
                 return f"nothing answers at {self.name}: a service the tests need is not running"
+            case "loopback":
+                return f"{self.name} answers on this machine, but commands cannot reach it"
+            case "permission":
+                return f"commands may not use {self.name}"
             case _:
                 named = f" ({self.why} names it)" if self.why else ""
                 return f"{self.name} is not installed{named}"
@@ -91,8 +97,6 @@ class Missing(Struct, frozen=True):
 class Installation(Struct, frozen=True):
     """Where a project's packages are on this machine, as far as an install hint needs it."""
 
-    exists: Callable[[str], bool]
-    """Whether the person's project has such a file or folder."""
     environment: str = ""
     """The environment that checks run in, as a phrase; empty: there is none."""
     prefix: str = ""
@@ -116,6 +120,8 @@ class Language:
     """Files that make a folder a project of its own."""
     dependency_files: ClassVar[str] = ""
     """Files that say what has to be installed, as a pattern of their paths."""
+    task_files: ClassVar[str] = ""
+    """Files with command lines that developers of a project run, as a pattern of their paths."""
     settings: ClassVar[str] = ""
     """Files that only configure test runs, as a pattern of their names, in addition to those of the runners."""
     sections: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -130,6 +136,16 @@ class Language:
     """Programs of test runners that its package managers install."""
     package_lists: ClassVar[tuple[str, ...]] = ()
     """Where package managers record what they installed, seen from the folder of installed packages."""
+    no_module: ClassVar[str] = ""
+    """How its programs say that a module is missing, as a pattern whose groups are the name."""
+    no_package: ClassVar[str] = ""
+    """How its tools say that something they should have installed is missing, as a pattern."""
+    setups: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """What installs a project's packages, by a file that shows it, the surest first: `{file}` is that file."""
+    launchers: ClassVar[str] = ""
+    """What runs a command in a project's environment, as a pattern: bough provides that environment itself."""
+    installs: ClassVar[str] = ""
+    """A command line that installs a project's packages, as a pattern of its beginning."""
     frames: ClassVar[str] = ""
     """Places in a trace that are not the project's own, as a pattern: its runners and libraries."""
     noise: ClassVar[str] = ""
@@ -218,12 +234,35 @@ class Language:
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        """The first package of its own that a failed check says it lacks. `texts`: what it said; `manifests`: by path;
-        `own`: names of the project's own files and folders. What nothing declares may have to be written."""
-        return None
+        """The first package of its own that a failed check says it lacks, preferably one that is declared. `texts`:
+        what it said; `manifests`: by path; `own`: names of the project's own files and folders."""
+        undeclared = None
+        for text in texts:
+            if self.no_package and (found := re.search(self.no_package, text)):
+                return Missing("package", next(filter(None, found.groups()), "a package"), "", self.name)
+            for found in re.finditer(self.no_module, text) if self.no_module else ():
+                name = next(filter(None, found.groups()), "")
+                if not name or self.find_top(name) in own:
+                    continue
+                where = self.find_declaration(name, manifests)
+                if where is not None:
+                    return Missing("package", self.find_top(name), where, self.name)
+                undeclared = undeclared or Missing("package", self.find_top(name), "", self.name, declared=False)
+        return undeclared
+
+    def find_top(self, module: str) -> str:
+        """The name of a module as its package and the project's folders have it."""
+        return re.split(r"[/.]|::", module)[0]
+
+    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
+        """The manifest that names the package of a module; empty: everybody knows that it is one; None: nothing
+        does."""
+        wanted = rf"(?im)(?:^|[\"'\s,/:(]){re.escape(self.find_top(module))}(?=$|[\s\"'<>=!~;,@)/])"
+        named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
+        return next((path for path in named if re.search(wanted, manifests[path])), None)
 
     def explain_install(self, missing: Missing, place: Installation) -> str:
-        """How to provide what is missing, in one sentence."""
+        """How to provide what is missing where the project does not say how, in one sentence."""
         return f"Install {missing.name} first, where there is network access."
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────

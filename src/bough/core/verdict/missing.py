@@ -1,19 +1,36 @@
-"""What a check lacks in order to report anything: a command, a runner, an installed package, a service.
+"""The one judge of "could not run": a command, a package, a host, a service or a permission that a check lacks.
 
-Read from its output at the base, before any work: there the project's own code is not to blame. A module that nothing
-declares may be the one that the task has to write, and is not missing; nor is a script that does not exist yet.
+Read from the output at the base, before any work: there the project's own code is not to blame. What the whole check
+lacks halts a run; what single tests lack sets them aside. A module that nothing declares may be the one that the task
+has to write, and a script that does not exist yet may be too: neither is missing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from msgspec import Struct
+
+from bough.core.acceptance.verdict import Case, Report
+from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import Missing
-from bough.core.verdict.paths import find_stem
+from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES
 
 _DEPENDENCY_FILES = "|".join(language.dependency_files for language in LANGUAGES if language.dependency_files)
+_ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
+
+
+class Base(Struct, frozen=True):
+    """What is known about the project in which a check ran."""
+
+    manifests: Mapping[str, str]
+    """Files that say what has to be installed, by path."""
+    paths: Collection[str]
+    """The project's files."""
+    goal: str = ""
+    """What the run is asked to do, in the person's words."""
 
 
 def names_dependencies(path: str) -> bool:
@@ -21,62 +38,157 @@ def names_dependencies(path: str) -> bool:
     return re.search(_DEPENDENCY_FILES, path) is not None
 
 
-def find_missing(
-    exit_status: int | None, text: str, said: Iterable[str], manifests: Mapping[str, str], own: Iterable[str]
-) -> Missing | None:
-    """The first thing that a failed check lacks. `said`: what failing tests report; `own`: the project's files."""
+def find_missing(exit_status: int | None, command: str, text: str, report: Report, base: Base) -> Missing | None:
+    """What a failed check lacks as a whole. Tests that ran show that the check itself can run."""
     if exit_status in (0, None):
         return None
-    if found := _find_missing_command(exit_status, text):
+    if found := _find_missing_command(exit_status, command, text, base.paths):
         return found
-    said = list(said)
-    names = {name for path in own for name in (find_stem(path.partition("/")[0]), find_stem(path))}
-    packages = (language.find_missing([*said, text], manifests, names) for language in LANGUAGES)
-    return next((found for found in packages if found), None) or _find_missing_service(said)
+    failing = report.failing
+    if report.passed and failing:
+        return None
+    own = _list_own_names(base.paths)
+    said = [f"{case.message}\n{case.trace}" for case in failing]
+    found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
+    if found is not None:
+        # Nothing ran, so a module that nothing declares is as likely the one that has to be written.
+        return found if found.declared and not _is_named(found.name, base.goal) else None
+    if any(_find_elsewhere(each) is None for each in said):
+        return None
+    return _find_elsewhere(text) if not report.passed else None
 
+
+def set_aside(report: Report, base: Base) -> dict[str, str]:
+    """The failing tests that cannot run here, and what each lacks. Where no test runs, the whole is to be judged."""
+    lacks: dict[str, str] = {}
+    own = _list_own_names(base.paths)
+    for case in report.failing:
+        said = f"{case.message}\n{case.trace}"
+        found = _find_package([said], base, own) or _find_elsewhere(said)
+        if found is not None and (found.declared or not _is_named(found.name, case.id)):
+            lacks[case.id] = str(found) if found.declared else f"{found}{_UNDECLARED}"
+    return lacks if report.passed or len(lacks) < len(report.failing) else {}
+
+
+_UNDECLARED = ", and nothing here declares it"
+
+
+def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], now: Collection[Case]) -> set[str]:
+    """Those of the tests that the goal does not ask for, and that fail now as they did before."""
+    told = {case.id: _normalize(case.message) for case in before}
+    same = {case.id for case in now if told.get(case.id) == _normalize(case.message)}
+    return {id for id in aside if id in same} & {*keep_aside(aside, goal)}
+
+
+def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
+    """Without those that the goal names, by the test or by the module; where it is about tests, without those that
+    lack a module which nothing declares."""
+    about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
+    return {
+        id: lack
+        for id, lack in aside.items()
+        if not _is_named(lack.split(" ", 1)[0], goal)
+        and not any(_is_named(word, goal) for word in (last_segment(re.split(r"::|\[", id)[0]), _last_name(id)))
+        and not (about and lack.endswith(_UNDECLARED))
+    }
+
+
+def _last_name(id: str) -> str:
+    return re.split(r"::| > |\.", id.partition("[")[0])[-1]
+
+
+def _normalize(message: str) -> str:
+    """The first line of a message, without numbers that vary."""
+    return re.sub(r"0x[0-9a-fA-F]+|\d+", "0", message.strip().partition("\n")[0])
+
+
+def _is_named(name: str, text: str) -> bool:
+    return len(name) > 1 and re.search(rf"(?i)(?:\b|_){re.escape(name)}(?:\b|_)", text) is not None
+
+
+def _list_own_names(paths: Collection[str]) -> set[str]:
+    found: set[str] = set()
+    for path in paths:
+        parts = path.split("/")
+        found |= {find_stem(parts[0]), find_stem(path)}
+        found |= {find_stem(parts[1])} if len(parts) > 1 and parts[0] in ("src", "lib") else set()
+    return found
+
+
+def _find_package(said: Iterable[str], base: Base, own: set[str]) -> Missing | None:
+    texts = list(said)
+    found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
+    return next((hit for hit in found if hit.declared), found[0] if found else None)
+
+
+# ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _NOT_FOUND = re.compile(
-    r"^(?:.*: line \d+: |.*?sh: (?:\d+: |line \d+: )?|make(?:\[\d+\])?: |env: |)"
-    r"['‘]?([\w.+@-]+)['’]?: (?:command not found|not found|No such file or directory)\s*$",
+    r"(?:^|[\s:'‘`])([\w.+@/-]+)['’`]?: (?:command not found|not found|No such file or directory|Permission denied"
+    r"|cannot execute.*)\s*$"
+    r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT",
     re.MULTILINE,
 )
-_NPM = re.compile(r"^\s*'?([\w.-]+)'? is not recognized|^> .*\n.*?sh: \d+: ([\w.-]+): not found", re.MULTILINE)
+_ENDED = r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: "
 
 
-def _find_missing_command(exit_status: int | None, text: str) -> Missing | None:
-    """A bare name only: a path would be a file of the project that the work may have to create."""
-    if exit_status != 127 and not re.search(r"Error 127\b|exit (?:code|status) 127|spawn ENOENT", text):
+def _find_missing_command(exit_status: int | None, command: str, text: str, paths: Collection[str]) -> Missing | None:
+    """A name, or the path of something installed. Any other path is a file of the project that the work may have to
+    create."""
+    if exit_status not in (126, 127) and not re.search(_ENDED, text):
         return None
-    found = _NOT_FOUND.search(text) or _NPM.search(text)
-    name = next((group for group in found.groups() if group), "") if found else ""
-    return Missing("command", name) if name else None
+    names = [next(filter(None, found.groups()), "") for found in _NOT_FOUND.finditer(text)]
+    first = next((part[0].text for part in split_commands(command)), "")
+    names = names or ([first] if exit_status in (126, 127) else [])
+    for name in reversed(names):
+        own = name.removeprefix("./") in paths or ("/" in name and not _is_installed(name))
+        if name and not own:
+            return Missing("command", name, language=_find_owner(last_segment(name)))
+    return None
 
+
+def _is_installed(path: str) -> bool:
+    return path.startswith("/") or is_made_folder(parent_folder(path))
+
+
+def _find_owner(program: str) -> str:
+    """The language whose package managers install a program."""
+    return next((language.name for language in LANGUAGES if program in language.installed_runners), "")
+
+
+# ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────
 
 _UNRESOLVED = re.compile(
-    r"(?:Failed to resolve '|Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
-    r"|failed to lookup address information.*?//)([\w.-]+)"
+    r"(?:Failed to resolve '|[Cc]ould ?n[o']t resolve host:? '?|getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
+    r"|failed to lookup address information.*?//|[Uu]nknown ?[Hh]ost(?:Exception)?:? |unable to resolve host address '"
+    r"|Name or service not known.*?|Temporary failure (?:in name resolution|resolving) .*?'?)"
+    r"(?!localhost)([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
 )
-
-
-def find_missing_network(text: str) -> Missing | None:
-    """A host whose name could not be resolved. For a check that ran no test: a suite may well have tests that fail
-    where there is no network."""
-    found = _UNRESOLVED.search(text)
-    return Missing("network", found[1]) if found else None
-
-
+_UNREACHABLE = re.compile(
+    r"Temporary failure in name resolution|\[Errno -[235]\]|gaierror|Network is unreachable|ENETUNREACH|EAI_AGAIN"
+    r"|nodename nor servname|no such host"
+)
 _REFUSED = re.compile(
-    r"(?:Connection refused|ECONNREFUSED|could not connect to server|Can't connect to .*server)", re.IGNORECASE
+    r"Connection refused|ECONNREFUSED|could not connect to server|Can't connect to .*server"
+    r"|(?i:connect)[^\n]{0,80}(?:Permission denied|EACCES|EPERM|Operation not permitted)"
 )
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
+_DENIED = re.compile(
+    r"(?:PermissionError: \[Errno \d+\] [\w ]+|EACCES: [\w ]+, \w+|EROFS: [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
+    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)"
+)
 
 
-def _find_missing_service(said: Iterable[str]) -> Missing | None:
-    """From failing tests only: a test that expects a refused connection passes, and its text is not among them."""
-    for text in said:
-        if found := _REFUSED.search(text):
-            around = text[max(0, found.start() - 300) : found.end() + 300]
-            address = _ADDRESS.search(around)
-            port = next((group for group in address.groups() if group), "") if address else ""
-            return Missing("service", f"localhost:{port}" if port else "localhost")
-    return None
+def _find_elsewhere(said: str) -> Missing | None:
+    """What is not on this machine, or not for commands: a host, a service, a path."""
+    if found := _UNRESOLVED.search(said):
+        return Missing("network", found[1])
+    if found := _REFUSED.search(said):
+        near = said[max(0, found.start() - 300) : found.end() + 300]
+        address = _ADDRESS.search(near) or _ADDRESS.search(said)
+        port = next((group for group in address.groups() if group), "") if address else ""
+        return Missing("service", f"localhost:{port}" if port else "localhost")
+    if _UNREACHABLE.search(said):
+        return Missing("network", "another host")
+    found = _DENIED.search(said)
+    return Missing("permission", found[1]) if found and "/.bough/" not in found[1] else None

@@ -21,7 +21,11 @@ from bough.core.verdict.registry import RUNNERS, find_runner
 from bough.core.verdict.runner import Runner
 
 _SCRIPT = "sh"
-_SCRIPT_HOW = "A shell script that ends with exit status 0 when what it shows holds, and with another when it does not."
+_SCRIPT_HOW = (
+    "A shell script of functions `test_…() {`, its cases. bough runs the script and then one of them, with `set -e`; "
+    "what it shows holds when that ends with exit status 0."
+)
+_SCRIPT_CASE = r"(?m)^(test_\w+)\s*\(\)"
 _SCRIPT_BROKEN = (126, 127)
 
 
@@ -29,12 +33,13 @@ def find_form(check: Check, paths: Sequence[str]) -> Form:
     """How a probe for this check is written."""
     runner = _find_probe_runner(check, paths)
     if runner is None:
-        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW)
+        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW, case=_SCRIPT_CASE, by_name=True)
     tests = [path for path in paths if is_test_path(path)]
     folder = _find_folder(runner, tests)
     path = runner.probe_path.replace("{at}", f"{folder}/" if folder else "")
     path = path.replace("{suffix}", runner.find_probe_suffix(tests))
-    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=runner.probe_case)
+    case, by_name = runner.probe_case, runner.probe_by_name
+    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=case, by_name=by_name)
 
 
 def _find_probe_runner(check: Check, paths: Sequence[str]) -> Runner | None:
@@ -71,7 +76,9 @@ def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) 
 def make_command(probe: Probe, check: Check, framework: str) -> str:
     """The command that runs one probe."""
     runner = find_runner(framework)
-    return runner.probe(probe.path, check.command) if runner is not None else f"sh {quote(probe.path)}"
+    if runner is not None:
+        return runner.probe(probe.path, check.command, probe.case)
+    return f"sh -ec {quote(f'. ./{probe.path}; {probe.case}')}" if probe.case else f"sh {quote(probe.path)}"
 
 
 def make_joint_command(chosen: Sequence[Probe], check: Check, framework: str) -> str:
@@ -84,7 +91,8 @@ def find_passed(chosen: Sequence[Probe], framework: str, output: str) -> set[str
     """The probes whose tests all passed; the others say more when run alone."""
     runner = find_runner(framework)
     passed = runner.find_passed(output) if runner is not None else set[str]()
-    return {probe.name for probe in chosen if probe.path in passed}
+    by_name = runner is not None and runner.probe_by_name
+    return {probe.name for probe in chosen if (probe.case if by_name else probe.path) in passed}
 
 
 def unmask(result: Probed, plainly: str) -> Probed:

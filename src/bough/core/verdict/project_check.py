@@ -1,6 +1,7 @@
-"""A project's own test command, found by its manifests, and the command that runs one of its test files.
+"""A project's own test commands, and the command that runs one of its test files.
 
-The runners are tried in the order of their registry: the first that matches counts; the others are named in the reason.
+The commands are candidates, the most trusted first: what its CI runs, what its task files say, what its guides say,
+what the runners that bough knows would run. Which of them works is found by running them; nothing here is certain.
 The nearest project counts: the person's folder, and upward from there. Only when there is none are folders below
 considered, and then all of them: no project is proven by another's tests.
 """
@@ -8,12 +9,17 @@ considered, and then all of them: no project is proven by another's tests.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
 from bough.core.verdict.dependents import find_dependents
-from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
+from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
+from bough.core.verdict.project_commands import Stated, is_guide, is_harmless, list_commands
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner
 from bough.core.verdict.runner import ProjectCommand
@@ -22,24 +28,33 @@ from bough.core.verdict.runners import recognise
 _MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
 """What makes a folder a project of its own."""
 MOST_PROJECTS = 12
+MOST_CANDIDATES = 8
+_PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
+_LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
+_TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
+_TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|py\d*))?|specs?|verify"
+"""Names of targets and scripts that run tests."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can be run as tests, in the order in which they are preferred."""
 
 
-def find_project_check(look: ProjectFiles, start: str = "") -> Check | None:
-    """The check that proves the project around the folder `start`; None when nothing shows how to test it."""
+def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
+    """The candidates for the check that proves the project around the folder `start`, the most trusted first; none
+    when nothing shows how to test it."""
     projects = [way for way in (start, *list_parents(start)) if way and _is_project(look, way)]
     for here in (*projects, ""):
-        if check := _find_check_in(look.inside(here)):
+        if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
             others = _list_dependents(look, here) if here else ()
             places = ", ".join(f"{other.folder}/" for other in others)
             then = f"; then {places}, which need{'s' if len(others) == 1 else ''} it" if others else ""
-            return Check(
-                run_in_folder(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others
-            )
+            return [
+                Check(run_in_folder(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others)
+                for check in checks
+            ]
     # Another project's tests do not help in a project without tests.
-    return _find_checks_below(look, start) or (_find_checks_below(look, "") if start and not projects else None)
+    below = _find_checks_below(look, start) or (_find_checks_below(look, "") if start and not projects else None)
+    return [below] if below else []
 
 
 def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
@@ -79,16 +94,71 @@ def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
 
 
 def _find_check_in(look: ProjectFiles) -> Check | None:
-    """The check of the project in this very folder, with the command as run from there."""
-    found = sorted((hit for runner in RUNNERS if (hit := runner.project(look))), key=lambda hit: not hit.alone)
-    return (
-        Check(found[0].command, _explain_choice(found), find_runner_behind(found[0].command, look)) if found else None
+    return next(iter(_list_checks_in(look)), None)
+
+
+def _list_checks_in(look: ProjectFiles) -> list[Check]:
+    """The candidates of the project in this very folder, with their commands as run from there."""
+    known = [hit for runner in RUNNERS for hit in runner.projects(look)]
+    alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
+    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)]
+    found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
+    unique = {check.command: check for check in reversed(found)}
+    return [
+        replace(unique[command], runner=find_runner_behind(command, look))
+        for command in dict.fromkeys(check.command for check in found)
+    ][:MOST_CANDIDATES]
+
+
+def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
+    """The commands of the project's own files that run tests. One of a runner that bough would use here anyway is run
+    as bough would, with its arguments; where the files select several parts, the whole."""
+    if not (files := list(list_commands(look))):
+        return
+    whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
+    targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
+    parts: dict[str, set[str]] = {}
+    found: list[tuple[Stated, str, str | None]] = []
+    for one in files:
+        command = _LAUNCHERS.sub("", one.command)
+        name = recognise(command)
+        runner = find_runner(name)
+        if not is_harmless(command) or (runner.wraps if runner else not _runs_tests(command, look, targets)):
+            continue
+        rest = runner.strip_reporting(command) if runner else None
+        found.append((one._replace(command=command), name, rest))
+        parts.setdefault(name, set()).update([rest] if rest is not None and rest != whole.get(name) else [])
+    for one, name, rest in found:
+        if rest is None or name not in whole:
+            yield one
+        elif is_guide(one.path) or len(parts[name]) > 1:
+            yield one._replace(command=whole[name])
+        else:
+            yield one._replace(command=f"{whole[name]} {rest}".strip() if _selects_nothing(rest) else one.command)
+
+
+def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> bool:
+    """Whether a command of no known runner runs tests by its words: a target or script of that name, or a file of the
+    project."""
+    words = [word.text for word in (split_commands(command) or ((),))[-1]]
+    program = last_segment(words[0]) if words else ""
+    if any(word.removeprefix("./") in look.files and re.search(_TESTY, find_stem(word)) for word in words[:2]):
+        return True
+    named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return program in _PROGRAMS and any(
+        re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named
     )
 
 
-def _explain_choice(found: Sequence[ProjectCommand]) -> str:
-    others = " and ".join(dict.fromkeys(hit.kind for hit in found[1:] if hit.kind != found[0].kind))
-    return f"{found[0].why} (before {others})" if others else found[0].why
+def _selects_nothing(rest: str) -> bool:
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        return False
+    return all(
+        word.startswith("-") or (at and words[at - 1].startswith("-") and "/" not in word)
+        for at, word in enumerate(words)
+    )
 
 
 def find_file_check(path: str, look: ProjectFiles) -> Check | None:

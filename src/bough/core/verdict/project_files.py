@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from itertools import takewhile
 from shlex import quote
 
 from bough.core.verdict.paths import is_made_folder, list_parents, parent_folder
@@ -27,6 +29,11 @@ class ProjectFiles:
     def __iter__(self) -> Iterator[str]:
         """All files: those nearer the top first, then by name."""
         return iter(self._in_order)
+
+    @cached_property
+    def near(self) -> list[str]:
+        """The files in this folder and in those right below it."""
+        return list(takewhile(lambda path: path.count("/") < 2, self._in_order))
 
     def text(self, path: str) -> str:
         """A file's content; empty when it does not exist or is not text."""

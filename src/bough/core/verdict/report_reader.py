@@ -7,10 +7,6 @@ cannot make up for an exit status, nor the reverse: the verdict weighs both.
 
 from __future__ import annotations
 
-import re
-
-from msgspec.structs import replace
-
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict import runners
 from bough.core.verdict.cases import count_cases, merge_worse, strip_ansi
@@ -33,17 +29,9 @@ def read_results(body: bytes | None, output: str, exit_status: int | None, runne
     said = _read_counts(output, runner, root)
     cases = runners.read(body, runner, root) if body and exit_status is not None else None
     if cases is None:
-        return _make_relative(said[0]) if said else Report("exit status")
+        return said[0] if said else Report("exit status")
     told = count_cases("junit", cases)
-    return _make_relative(merge_worse(told, said[1]) if said else told)
-
-
-_ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
-
-
-def _make_relative(read: Report) -> Report:
-    """With test ids relative to the workspace, even where pytest takes settings in a folder above it for its root."""
-    return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
+    return merge_worse(told, said[1]) if said else told
 
 
 def read_closing_lines(output: str, runner: str, root: str = "") -> Report | None:

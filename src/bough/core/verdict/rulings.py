@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import UNSEEN, Check, Disagreement, Failure, FailureKind, Report
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.failure_text import describe_failure
+from bough.core.verdict.missing import keep_aside
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.runners import is_placeholder
@@ -39,13 +40,13 @@ def decide_ruling(
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
-    if read.how != "exit status" and not read.passed:
+    if read.how != "exit status" and not read.passed and not _is_as_mute_as_before(ran, baseline):
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
     if baseline.ended and not ran.ended:
         return "the runner left a report but not its final output: it did not finish", False
-    said = f"{_count_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0"
+    said = f"{_count_tests(read.passed)} passed" if read.passed else "exit status 0"
     more = read.passed - baseline.report.passed
     new = (
         f", {more} more than before"
@@ -54,6 +55,12 @@ def decide_ruling(
     )
     same = "; it already passed before the change" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
+
+
+def _is_as_mute_as_before(ran: CheckRun, baseline: Baseline) -> bool:
+    """Files without single tests ran, and did so before the work: only the exit status says something."""
+    before = baseline.report
+    return baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= ran.report.skipped
 
 
 def _count_tests(count: int) -> str:
@@ -74,39 +81,52 @@ def describe_limits(report: Report, has_tests: bool) -> str:
     return f"{UNSEEN}{' and '.join(blind)}" if blind else ""
 
 
-def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str) -> str:
-    """Why a failing check is accepted, when the person accepts failures that were there before: every failing test is
-    known by name and failed at the base too. Empty: it is not."""
+def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bool, aside: Collection[str]) -> str:
+    """Why a failing check is accepted: every failing test is known by name and could not run at the base either
+    (`aside`), or failed there and the person accepts that. Empty: it is not."""
     now, before = ran.report, baseline.report
     status = ran.finished.exit_status
     if lost or status is None or status >= CRASHED or not now.passed or len(now.failing) != now.failed:
         return ""
     known = {case.id for case in before.failing}
     still = {case.id for case in now.failing}
-    if not still or not still <= known:
+    if not still or not still <= ({*aside, *known} if accepts else {*aside}):
         return ""
     mended = sum(case.id in known for case in now.cases if case.outcome == "passed")
     more = max(0, now.passed - before.passed - mended)
     good = [f"{mended} previously failing now pass"] if mended else []
     good += [f"{more} new"] if more else []
     also = f" ({', '.join(good)})" if good else ""
+    if still <= {*aside}:
+        apart = describe_aside({id: baseline.aside[id] for id in still})
+        return f"{_count_tests(now.passed)} passed{also}; set aside: {apart}"
     count = len(still)
     fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
     return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
 
 
-def describe_baseline(known: Baseline, accepts: bool = False, runner: str = "") -> str:
+def describe_aside(aside: Mapping[str, str]) -> str:
+    """The tests that cannot run here, with the reason of the first: `2 tests not runnable here (a::b: …)`."""
+    first = next(iter(aside))
+    more = " …" if len(aside) > 1 else ""
+    return f"{_count_tests(len(aside))} not runnable here ({first}: {aside[first]}{more})"
+
+
+def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner: str = "") -> str:
     """The check's result at the base, for the agent that starts the work."""
-    report = known.report
-    failing = [case for case in report.failing if not is_placeholder(case, runner)]
-    if known.exit_status == 0:
+    report, aside = known.report, keep_aside(known.aside, goal)
+    failing = [case for case in report.failing if not is_placeholder(case, runner) and case.id not in aside]
+    apart = f" It leaves out {describe_aside(aside)}: leave them alone." if aside else ""
+    if known.exit_status == 0 or (aside and not failing):
         counts = f" ({report.passed} tests)" if report.passed else ""
         return (
             f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
+            f"{apart}"
         )
     if known.exit_status is None or known.exit_status >= CRASHED:
         return ""
-    counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
+    failed = report.failed - len(aside)
+    counts = f" ({failed} tests fail, {report.passed} pass)" if failed else ""
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They already exist, and your work has to make them pass." if failing else ""
@@ -114,7 +134,7 @@ def describe_baseline(known: Baseline, accepts: bool = False, runner: str = "") 
         there = " They may keep failing, unless your task is about them; no other test may fail."
     said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
     there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
-    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
+    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}{apart}"
 
 
 def _describe_left_out(ran: CheckRun) -> str:
@@ -247,14 +267,15 @@ def _strip_punctuation(text: str) -> str:
     return re.sub(r"[\s\"'`,;()]+", "", text)
 
 
-def list_failures(ran: CheckRun, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
-    """The first ones, each with its kind. `read` gives a file of the workspace."""
-    if not ran.report.failing:
-        return ()
+def list_failures(
+    ran: CheckRun, baseline: Report, flaky: tuple[str, ...], aside: Collection[str], read: Read
+) -> tuple[Failure, ...]:
+    """The first ones, each with its kind, without those that cannot run here. `read` gives a file of the workspace."""
+    failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
         Failure(case.id, _classify_failure(case.id, before, flaky), describe_failure(case, read))
-        for case in ran.report.failing[:SHOWN_FAILURES]
+        for case in failing[:SHOWN_FAILURES]
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
 import msgspec
@@ -65,8 +66,6 @@ class ProjectCommand(NamedTuple):
 
     command: str
     why: str
-    kind: str
-    """Its name among others: `package.json`."""
     alone: bool = False
     """Nothing else here could run the tests: it comes before all others."""
 
@@ -98,6 +97,11 @@ class Runner:
     """Other runners whose tests it runs too."""
     wraps: ClassVar[bool] = False
     """It prepares an environment and runs another runner in it."""
+    reporting: ClassVar[str] = ""
+    """Arguments that change what it reports or how fast, and not which tests it runs, as a pattern."""
+    starts: ClassVar[tuple[tuple[str, str, str], ...]] = ()
+    """What shows that a project uses it, and the command that then runs all its tests: the path of a file and a text
+    in it, as patterns, and the command. The first that fits counts."""
     always_reports: ClassVar[bool] = False
     """Without a report it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
@@ -132,8 +136,9 @@ class Runner:
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
     probe_case: ClassVar[str] = ""
-    """How a test begins in a probe, as a pattern whose group is its name: each test can have a file of its own; empty:
-    files of one folder must not repeat what others have."""
+    """How a test begins in a probe, as a pattern whose group is its name; empty: a probe is one test."""
+    probe_by_name: ClassVar[bool] = False
+    """One test of a probe is run by its name; otherwise each gets a file of its own."""
     probe_folder: ClassVar[bool] = False
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""
@@ -223,9 +228,21 @@ class Runner:
 
     # Projects
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        """The command that runs all tests of the project in this folder; None when it does not use this runner."""
-        return None
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        """The commands that may run all tests of the project in this folder, the likeliest first; none when it does not
+        use this runner."""
+        for path, text, command in self.starts:
+            named = next((near for near in look.near if re.fullmatch(path, near)), "")
+            if named and (not text or re.search(text, look.text(named))):
+                yield ProjectCommand(command.replace("{file}", quote(named)), f"there is a {named}")
+
+    def strip_reporting(self, command: str) -> str | None:
+        """The arguments of a command that select tests; None where they cannot be told apart."""
+        found = self.place(command)
+        if found is None:
+            return None
+        rest = command[found.part[found.head].end : found.part[-1].end]
+        return " ".join(re.sub(self.reporting, " ", f" {rest} ").split()) if self.reporting else rest.strip()
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         """The command that runs one test file (or one test of it), which need not exist yet."""
@@ -249,8 +266,8 @@ class Runner:
         """How names of test files end here."""
         return ""
 
-    def probe(self, path: str, command: str) -> str:
-        """The command that runs one probe. `command`: the check's."""
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        """The command that runs one probe, or one test of it. `command`: the check's."""
         return ""
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
@@ -258,7 +275,7 @@ class Runner:
         return ""
 
     def find_passed(self, output: str) -> set[str]:
-        """Of such a run, the files whose tests all passed."""
+        """Of such a run, the files whose tests all passed; or the tests, where they are run by name."""
         return set()
 
 

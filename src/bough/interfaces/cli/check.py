@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bough.interfaces.cli.options import (
     print_json,
     run_to_end,
     sandbox_options,
+    setup_option,
 )
 
 if TYPE_CHECKING:
@@ -31,18 +33,31 @@ NOT_FOUND = 5
 @dir_option
 @click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
 @sandbox_options
+@setup_option
+@click.option("--cached", is_flag=True, help="Show the last result on these files, with its age; run nothing.")
 @json_option("As a JSON object.")
-def command(folder: Path, check: str | None, sandbox: Any, network: str | None, as_json: bool) -> int:
+def command(
+    folder: Path,
+    check: str | None,
+    sandbox: Any,
+    network: str | None,
+    setup: str | None,
+    cached: bool,
+    as_json: bool,
+) -> int:
     """Run the project's check as bough finds it, before any work.
 
     Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
-    private checkout, as in a run. Your files are only read, and no model is called.
+    private checkout, as in a run, now: nothing is remembered, except with --cached. Your files are only read, and no
+    model is called.
 
     Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
     """
     from bough.app import Choices
 
-    found = run_to_end(run_check(folder, check, Choices(sandbox=sandbox, network=network), as_json))
+    found = run_to_end(
+        run_check(folder, check, Choices(sandbox=sandbox, network=network, setup=setup), as_json, cached)
+    )
     if as_json:
         import msgspec
 
@@ -54,12 +69,13 @@ def command(folder: Path, check: str | None, sandbox: Any, network: str | None, 
     return 0 if found.exit_status == 0 else 1
 
 
-async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool = False) -> BaseChecked:
+async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool, cached: bool) -> BaseChecked:
     """What the check says about the files as they are, printed as it arrives unless `as_json`."""
     from bough.app import RunObserver, open_session
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.terminal.banner import print_failing, render_banner
+    from bough.interfaces.terminal.formatting import format_duration
     from bough.interfaces.terminal.output import make_output
 
     page = make_output()
@@ -71,7 +87,16 @@ async def run_check(folder: Path, check: str | None, choices: Choices, as_json: 
             page.flush()
 
     async with open_session(folder, create=True, choices=choices) as opened:
-        found = await opened.check(build_goal_step("Check it.", check=check), choices, RunObserver(recorded=recorded))
+        step, watch = build_goal_step("Check it.", check=check), RunObserver(recorded=recorded)
+        found, at = await opened.check(step, choices, watch, cached=cached)
+    if cached and not as_json:
+        if not at:
+            page.line(("No result is kept for these files as they are: run `bough check`.", ""))
+        else:
+            started = e.BaseStarted(found.command, found.why, found.environment)
+            for event in (started, found):
+                recorded(e.Record(0, "", "", 0, at, event))
+            page.line((f"  {format_duration(time.time() - at)} ago", "dim"))
     if not as_json:
         print_failing(page, found)
         page.flush()

@@ -150,6 +150,15 @@ def _sandbox_options() -> tuple[Callable[[F], F], ...]:
     )
 
 
+def setup_option(command: F) -> F:
+    """`--setup`"""
+    return click.option(
+        "--setup",
+        metavar="CMD",
+        help="Run this in each private copy before its check, to install what the project needs (`npm ci`).",
+    )(command)
+
+
 def sandbox_options(command: F) -> F:
     """`--sandbox` and `--network`"""
     for option in reversed(_sandbox_options()):
@@ -206,6 +215,7 @@ def run_options(command: F) -> F:
             help="Limit on minutes of work.",
         ),
         *_sandbox_options(),
+        setup_option,
         checks_option,
         click.option(
             "--accept-failing",

@@ -10,6 +10,8 @@ from bough.interfaces.terminal.formatting import format_limits, headline, one_li
 from bough.interfaces.terminal.output import Line, TerminalOutput
 
 LABEL = 9
+SHOWN_ASIDE = 5
+"""Tests that cannot run here, named one by one."""
 
 
 def render_banner(record: e.Record, sandbox: str) -> list[Line]:
@@ -65,6 +67,10 @@ def _render_base(event: e.BaseChecked) -> list[Line]:
     if not event.command:
         return [_make_fact("check", "none found: pass one with --check CMD, or let bough write tests")]
     lines = [_make_fact("base", describe_base(event))]
+    for id, lack in [*event.aside.items()][:SHOWN_ASIDE]:
+        lines.append(_make_fact("", f"not runnable here, so set aside: {id} ({lack})"))
+    if (more := len(event.aside) - SHOWN_ASIDE) > 0:
+        lines.append(_make_fact("", f"… and {pluralize(more, 'other test')}"))
     if event.left_out:
         names = ", ".join(event.left_out)
         lines.append(_make_fact("", f"ignored by git, so not in the checkout: {names} ([workspace] link or copy)"))

@@ -198,8 +198,11 @@ def describe_base(event: e.BaseChecked) -> str:
         return f"timed out: killed after {took}; raise `[check] timeout`"
     if event.exit_status == 0:
         return f"passes ({pluralize(event.passed, 'test')}, {took})" if event.passed else f"passes ({took})"
-    if event.failed:
-        return f"{event.failed} of {pluralize(ran, 'test')} {'fails' if event.failed == 1 else 'fail'} ({took})"
+    failed = event.failed - len(event.aside)
+    if event.aside and not failed:
+        return f"passes ({pluralize(event.passed, 'test')}, {took}), except what cannot run here"
+    if failed:
+        return f"{failed} of {pluralize(ran - len(event.aside), 'test')} {'fails' if failed == 1 else 'fail'} ({took})"
     return f"fails with exit status {event.exit_status} ({took})"
 
 

@@ -1,18 +1,64 @@
-"""C, C++ and Objective-C, with CTest."""
+"""C, C++ and Objective-C, with CTest, Meson and Automake."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import Runner
+from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
 
 
 class CTest(Runner):
     name = "ctest"
     settings = r"CTest(Custom|Config)\.cmake"
+    starts = (
+        (
+            r"CMakeLists\.txt",
+            r"(?i)enable_testing|include\s*\(\s*CTest|add_test|add_subdirectory\s*\(\s*\"?tests?\b",
+            "cmake -S . -B build-check && cmake --build build-check && "
+            "ctest --test-dir build-check --output-on-failure",
+        ),
+    )
     closes = (
         r"\d{1,3}% tests passed, (?P<failed>\d{1,9}) tests? failed out of (?P<total>\d{1,9})|No tests were found!!!"
     )
     near_end = 400  # The list of failed tests follows.
+
+
+class Automake(Runner):
+    """`make check`, which prints one table for each folder."""
+
+    name = "automake"
+    starts = (
+        (r"configure", "", "./configure && make check"),
+        (r"configure\.(?:ac|in)", "", "autoreconf -fi && ./configure && make check"),
+    )
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        kinds = {"PASS": 0, "XFAIL": 0, "FAIL": 0, "XPASS": 0, "ERROR": 0, "SKIP": 0}
+        last = -1
+        for at, line in enumerate(lines):
+            if found := re.fullmatch(r"# (PASS|XFAIL|FAIL|XPASS|ERROR|SKIP): +(\d{1,9})", line.strip()):
+                kinds[found[1]] += int(found[2])
+                last = at
+        bad = kinds["FAIL"] + kinds["XPASS"] + kinds["ERROR"]
+        return ClosingLine(last, kinds["PASS"] + kinds["XFAIL"], bad, kinds["SKIP"]) if last >= 0 else None
+
+
+class Meson(Runner):
+    name = "meson"
+    starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        found = {m[1]: (at, int(m[2])) for at, line in find_last_lines(lines) if (m := re.fullmatch(_MESON, line))}
+        if "Ok" not in found or "Fail" not in found:
+            return None
+        bad = sum(found[kind][1] for kind in ("Fail", "Unexpected Pass", "Timeout") if kind in found)
+        return ClosingLine(found["Fail"][0], found["Ok"][1], bad, found.get("Skipped", (0, 0))[1])
+
+
+_MESON = r"(Ok|Fail|Unexpected Pass|Skipped|Timeout): +(\d{1,9}) *"
 
 
 class C(Language):
@@ -20,8 +66,14 @@ class C(Language):
     suffixes = ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "m", "mm")
     test_names = r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$"
     comment = "//"
-    runners = (CTest(),)
-    programs = frozenset({"ctest"})
+    runners = (CTest(), Meson(), Automake())
+    manifests = ("CMakeLists.txt", "meson.build", "configure.ac", "configure")
+    programs = frozenset({"ctest", "cmake", "meson", "ninja"})
+    no_module = r"fatal error: ([\w+-]+(?:/[\w.+-]+)*)\.h(?:pp|xx)?: No such file"
+    no_package = (
+        r"Could NOT find (\w+)|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
+        r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
+    )
 
 
 LANGUAGE = C()

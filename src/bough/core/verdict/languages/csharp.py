@@ -11,8 +11,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
 from bough.core.verdict.cases import make_case
 from bough.core.verdict.language import Language
-from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, sum_up
+from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
 
 _SHORT = r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: .*"
 _TOTAL = r"Total tests: (\d{1,9})"
@@ -24,6 +23,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Sk
 class Dotnet(Runner):
     name = "dotnet"
     settings = r".*\.runsettings"
+    starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
     steps = (_TEST,)
     bad = frozenset({"Failed"})
 
@@ -81,10 +81,6 @@ class Dotnet(Runner):
             if name
         ]
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        named = next((path for path in look if path.endswith((".sln", ".slnx")) and "/" not in path), "")
-        return ProjectCommand("dotnet test", f"there is a {named}", named) if named else None
-
 
 def _extract_message(said: Sequence[str]) -> str:
     """The text between `Error Message:` and `Stack Trace:`."""
@@ -100,6 +96,9 @@ class CSharp(Language):
     comment = "//"
     runners = (Dotnet(),)
     programs = frozenset({"dotnet"})
+    no_package = r"error NU1[13]\d\d: .*?([\w.]+)|assets file '[^']*' not found\. Run a NuGet package restore"
+    setups = ((r"[^/]+\.(?:slnx?|[cfv][sb]proj)", "dotnet restore"),)
+    installs = "dotnet restore"
 
 
 LANGUAGE = CSharp()

@@ -11,7 +11,7 @@ import msgspec
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText
+from bough.core.verdict.language import Language, PlainProgram, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
@@ -21,10 +21,6 @@ _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
 _BAD = r"FAIL\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
 _LINE = r" *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)"
 _PACKAGE = r"(?:ok  |FAIL)\t(\S+)(?:\t.*| \[(?:build|setup) failed\])"
-_NO_MODULE = (
-    r"(?:no required module provides package|missing go\.sum entry for module providing package"
-    r"|cannot find module providing package) (\S+?)[;:]?\s"
-)
 _OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
@@ -36,8 +32,11 @@ class Go(Runner):
     bad = frozenset({"FAIL", "fail"})
     probe_path = "probe_{name}_test.go"
     probe_how = (
-        "One function `TestProbe…` in the package that it tests, whose folder `folder` names; package clause first."
+        "Functions `TestProbe…` in the package that they test, whose folder `folder` names; package clause first. "
+        "Their names, and those of helpers, must differ from all others in the package."
     )
+    probe_case = r"(?m)^func (TestProbe\w*)\("
+    probe_by_name = True
     probe_folder = True
     probe_broken = (2,)
     no_test = r"\[no test files\]|no tests to run|\[build failed\]"
@@ -84,18 +83,25 @@ class Go(Runner):
             shown.append(events[0].Output if events else line)
         return "".join(shown)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if "go.mod" in look.files and any(path.endswith("_test.go") for path in look):
-            return ProjectCommand("go test ./...", "there is a go.mod", "go.mod")
-        return None
+            yield ProjectCommand("go test ./...", "there is a go.mod")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         folder = parent_folder(path)
         return f"go test {quote(f'./{folder}' if folder else '.')}"
 
-    def probe(self, path: str, command: str) -> str:
-        folder = parent_folder(path)
-        return f"go test -count=1 -run ^TestProbe {quote(f'./{folder}' if folder else '.')}"
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        folder, only = parent_folder(path), f"^{case}$" if case else "^TestProbe"
+        return f"go test -count=1 -run {quote(only)} {quote(f'./{folder}' if folder else '.')}"
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        folders = {parent_folder(path) for path in paths}
+        return f"go test -count=1 -v -run ^TestProbe {' '.join(sorted(quote(f'./{each}') for each in folders))}"
+
+    def find_passed(self, output: str) -> set[str]:
+        said = re.findall(r"(?m)^--- (PASS|FAIL|SKIP): (TestProbe\w*) ", output)
+        return {name for outcome, name in said if outcome == "PASS"} - {name for each, name in said if each != "PASS"}
 
 
 class _GoTestEvent(msgspec.Struct):
@@ -225,6 +231,12 @@ class GoLanguage(Language):
     dependency_files = r"(^|/)go\.mod$"
     programs = frozenset({"go"})
     frames = r"/usr/local/go/src"
+    no_package = (
+        r"(?:no required module provides package|missing go\.sum entry for module providing package"
+        r"|cannot find module providing package) (\S+?)[;:]?\s"
+    )
+    setups = ((r"go\.mod", "go mod download"),)
+    installs = "go mod download"
 
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
@@ -254,13 +266,6 @@ class GoLanguage(Language):
             return PlainProgram("go run ./parts", {"parts/main.go": program})
         start = f'package main\n\nimport parts "{own}"\n\nfunc main() {{ parts.KitRun() }}\n'
         return PlainProgram("go run ./parts", {"parts/main.go": start, f"{folder}/parts.go".lstrip("/"): made})
-
-    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        found = next((hit for text in texts if (hit := re.search(_NO_MODULE, text))), None)
-        return Missing("package", found[1], "go.mod", self.name) if found else None
-
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        return "Run `go mod download` first, where there is network access."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):

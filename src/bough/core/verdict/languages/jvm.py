@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ProjectCommand, Runner
+from bough.core.verdict.runner import Runner
 
 
 class Maven(Runner):
@@ -16,17 +15,12 @@ class Maven(Runner):
     )
     in_parts = True
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        if "pom.xml" not in look.files:
-            return None
-        return ProjectCommand(f"{'./mvnw' if 'mvnw' in look.files else 'mvn'} -B test", "there is a pom.xml", "pom.xml")
+    starts = ((r"mvnw", "", "./mvnw -B test"), (r"pom\.xml", "", "mvn -B test"))
 
 
 class Gradle(Runner):
     name = "gradle"
-
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        return ProjectCommand("./gradlew test", "there is a gradlew", "gradlew") if "gradlew" in look.files else None
+    starts = ((r"gradlew", "", "./gradlew test"), (r"build\.gradle(?:\.kts)?", "", "gradle test"))
 
 
 class Jvm(Language):
@@ -35,8 +29,18 @@ class Jvm(Language):
     test_names = r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]"
     comment = "//"
     runners = (Maven(), Gradle())
-    manifests = ("pom.xml", "gradlew")
+    manifests = ("pom.xml", "gradlew", "build.gradle", "build.gradle.kts")
     programs = frozenset({"mvn", "gradle"})
+    no_package = (
+        r"Plugin ([\w.:-]+) or one of its dependencies could not be resolved|Non-resolvable \w+ POM|"
+        r"Could not (?:transfer|find) artifact ([\w.:-]+)"
+        r"|Could not resolve (?:all \w+ )?(?:dependencies|[\w-]+\.[\w.:-]+)"
+    )
+    setups = (
+        ("mvnw", "./mvnw dependency:go-offline"),
+        (r"pom\.xml", "mvn dependency:go-offline"),
+        ("gradlew", "./gradlew dependencies"),
+    )
 
 
 LANGUAGE = Jvm()

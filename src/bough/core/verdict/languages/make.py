@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
@@ -34,10 +34,11 @@ class Make(Runner):
         name = next((name for name in NAMES if name in look.files), "")
         return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         name, known = self.find_targets(look)
-        target = next((target for target in ("test", "check") if target in known), "")
-        return ProjectCommand(f"make {target}", f"the target {target} of {name}", name) if target else None
+        for target in ("test", "check", "tests"):
+            if target in known:
+                yield ProjectCommand(f"make {target}", f"the target {target} of {name}")
 
 
 def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
@@ -87,9 +88,10 @@ class MakeFiles(Language):
     """No language, but what runs tests in many."""
 
     name = "make"
-    rank = 2
+    rank = -1
     runners = (Make(),)
     manifests = NAMES
+    task_files = r"\.?[jJ]ustfile|Taskfile\.ya?ml"
     settings = r"\.?[jJ]ustfile|Taskfile\.ya?ml|\.envrc?"
     programs = frozenset({"make", "just", "task"})
     moved = r"make(?:\[\d+\])?: \*\*\* No rule"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
 
@@ -16,6 +16,11 @@ class Prove(Runner):
     name = "prove"
     settings = r"\.proverc"
     suffixes = (".t",)
+    starts = (
+        (r"t/[^/]+\.t", "", "prove -lr t"),
+        (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
+        (r"Build\.PL", "", "perl Build.PL && ./Build test"),
+    )
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         end = find_last_lines(lines, 400)
@@ -53,7 +58,16 @@ class Perl(Language):
     test_names = r"\.t$"
     compares = rf"is|is_deeply|{Language.compares}"
     runners = (Prove(),)
+    manifests = ("Makefile.PL", "Build.PL", "cpanfile")
     programs = frozenset({"prove"})
+    dependency_files = r"(^|/)(cpanfile|Makefile\.PL|Build\.PL|META\.(json|yml)|dist\.ini)$"
+    no_module = r"Can't locate ([\w/]+)\.pm in @INC"
+    setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
+    installs = "cpanm|cpan "
+
+    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
+        name = module.replace("/", "::")
+        return next((path for path in manifests if name in manifests[path]), None)
 
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]

@@ -12,7 +12,7 @@ from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ProjectCommand, Runner, strip_file
+from bough.core.verdict.runner import Runner, strip_file
 
 
 class PhpUnit(Runner):
@@ -20,6 +20,11 @@ class PhpUnit(Runner):
     settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
     suffixes = (".php",)
     manifests = ("composer.json",)
+    starts = (
+        (r"phpunit(?:\.dist)?\.xml(?:\.dist)?", "", "vendor/bin/phpunit"),
+        (r"composer\.json", r"\"test\"\s*:", "composer test"),
+        (r"tests?/\w+Test\.php", "", "vendor/bin/phpunit tests"),
+    )
     closes = (
         r"OK \((?P<total>\d{1,9}) tests?, \d+ assertions?\)|No tests executed!"
         r"|Tests: (?P<total2>\d{1,9}), Assertions: \d+"
@@ -52,10 +57,6 @@ class PhpUnit(Runner):
             return None
         return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        named = {"phpunit.xml", "phpunit.xml.dist"} & look.files
-        return ProjectCommand("vendor/bin/phpunit", "there is a phpunit.xml", "phpunit.xml") if named else None
-
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"vendor/bin/phpunit {quote(path)}"
 
@@ -66,8 +67,17 @@ class Php(Language):
     test_names = r"Test\.php$"
     comment = "//"
     runners = (PhpUnit(),)
-    manifests = ("phpunit.xml",)
-    programs = frozenset({"phpunit"})
+    manifests = ("phpunit.xml", "composer.json")
+    installed_runners = ("phpunit", "pest", "simple-phpunit")
+    programs = frozenset({*installed_runners})
+    task_files = r"composer\.json"
+    dependency_files = r"(^|/)composer\.json$"
+    no_package = (
+        r"[Ff]ail\w+ (?:opening|to open).*vendor/autoload\.php|Class \"?(PHPUnit\\[\w\\]+)\"? not found"
+        r"|Could not open input file: vendor/\S+|You need to set up the project dependencies"
+    )
+    setups = ((r"composer\.json", "composer install"),)
+    installs = "composer (?:install|update)"
 
 
 LANGUAGE = Php()

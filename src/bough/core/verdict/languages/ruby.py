@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from shlex import quote
 
 import msgspec
@@ -55,10 +55,10 @@ class RSpec(Runner):
             cases.append(make_case(f"outside of examples {number + 1}", "error", "\n".join(read.messages)))
         return deduplicate(cases)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):
-            return ProjectCommand(f"{make_bundle_prefix(look)}rspec", "there is a spec/", "spec/")
-        return None
+            prefix = make_bundle_prefix(look)
+            yield from (ProjectCommand(f"{way}rspec", "there is a spec/") for way in dict.fromkeys((prefix, "")))
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         return f"{make_bundle_prefix(look)}rspec {quote(path)}" if path.endswith("_spec.rb") else None
@@ -101,6 +101,16 @@ class Minitest(Runner):
         r"(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures, (?P<failed2>\d{1,9}) errors"
         r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"
     )
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]
+        if not tests:
+            return
+        rake = "Rakefile" in look.files and re.search(r"TestTask|task\W+test\b", look.text("Rakefile"))
+        every = """-e 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'"""
+        for prefix in dict.fromkeys((make_bundle_prefix(look), "")):
+            yield from [ProjectCommand(f"{prefix}rake test", "the task test of the Rakefile")] if rake else []
+            yield ProjectCommand(f"{prefix}ruby -Ilib -Itest {every}", f"there are Ruby tests ({tests[0]})")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{make_bundle_prefix(look)}ruby -Ilib -Itest {quote(path)}"
@@ -151,8 +161,14 @@ class Ruby(Language):
     suffixes = ("rb",)
     test_names = r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"
     runners = (RSpec(), Minitest())
-    manifests = ("Gemfile",)
-    programs = frozenset({"rspec", "rake", "bundle"})
+    manifests = ("Gemfile", "Rakefile")
+    installed_runners = ("rspec", "rake", "minitest", "cucumber")
+    programs = frozenset({*installed_runners, "bundle"})
+    dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
+    no_module = r"cannot load such file -- ([\w-][\w./-]*)"
+    no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
+    setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
+    installs = "bundle install"
 
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]

@@ -12,14 +12,13 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, make_case
-from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, find_table_name
+from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
     MOST_LINES,
     ClosingLine,
     Progress,
-    ProjectCommand,
     Runner,
     choose_worst,
     find_last_lines,
@@ -55,13 +54,19 @@ class Cargo(Runner):
     )
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)
+    starts = (
+        (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
+        (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
+    )
     steps = (r"test .+ \.\.\. (ok|FAILED|ignored)(?:, .*)?", r" +(PASS|FAIL|SKIP) \[ *[\d.]+s\] \S.*")
     bad = frozenset({"FAILED", "FAIL"})
     total = r"running (\d{1,7}) tests?"
     summary = r"failures:"
     probe_path = "tests/probe_{name}.rs"
-    probe_how = "An integration test: `use` the crate by its name; one `#[test]` function."
-    no_test = r"could not compile"
+    probe_how = "An integration test: `use` the crate by its name; `#[test]` functions at the top level."
+    probe_case = r"(?m)^#\[test\]\n(?:#\[.*\n)*fn (\w+)\("
+    probe_by_name = True
+    no_test = r"could not compile|running 0 tests"
 
     def recognise(self, part: Part, at: int) -> int | None:
         found = find_subcommand(part, at, "test", "t", "nextest") if get_program_name(part, at) == "cargo" else None
@@ -123,18 +128,12 @@ class Cargo(Runner):
         # It reports the number of tests, and then the failures, for each of its programs.
         return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        if "Cargo.toml" not in look.files:
-            return None
-        whole = re.search(r"^\[workspace\]", look.text("Cargo.toml"), re.MULTILINE)
-        return ProjectCommand(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
-
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         whole = " --test" if parent_folder(path) == "tests" else ""
         return f"cargo test{whole} {quote(find_stem(path))}"
 
-    def probe(self, path: str, command: str) -> str:
-        return f"cargo test --test {quote(find_stem(path))}"
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        return f"cargo test --test {quote(find_stem(path))}{f' -- --exact {quote(case)}' if case else ''}"
 
 
 def _parse_line_number(name: str) -> int:
@@ -197,6 +196,9 @@ class Rust(Language):
     frames = r"/rustc/"
     noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
+    no_package = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
+    setups = ((r"Cargo\.toml", "cargo fetch"),)
+    installs = "cargo fetch"
 
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         modules = r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
@@ -230,14 +232,6 @@ class Rust(Language):
             f'{build} && "${{CARGO_TARGET_DIR:-target}}"/debug/parts',
             {**files, "src/bin/parts.rs": made + _RUN % listed},
         )
-
-    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        pattern = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
-        found = next((hit for text in texts if (hit := re.search(pattern, text))), None)
-        return Missing("package", found[1] or found[2] or "a crate", "Cargo.toml", self.name) if found else None
-
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        return "Run `cargo fetch` first, where there is network access."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):

@@ -16,6 +16,12 @@ class Tap(Runner):
 
     name = "tap"
     suffixes = (".sh", ".bats")
+    starts = (
+        (r"tests?/[^/]+\.bats", "", "bats -r $(ls -d test tests 2>/dev/null)"),
+        (r"[^/]+\.bats", "", "bats ."),
+        (r"(?:\w+/)?(?:run[-_]?)?(?:all[-_]?)?tests?\.(?:sh|bash)|tests?/run\.sh", "", "bash {file}"),
+        (r"(?:\w+/)?run[-_]?tests?|tests?/run", r"\A#!.*sh", "bash {file}"),
+    )
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         point = r"(not )?ok\b(?: (\d{1,9}))?(?: -)?.*?(?: # (SKIP|TODO|skip|todo)\b.*)?"

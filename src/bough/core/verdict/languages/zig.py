@@ -12,7 +12,7 @@ from bough.core.verdict.cases import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.languages.python.interpreter import find_module_word
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner, strip_file
+from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
 from bough.core.verdict.texts import find_closing_brace
 
 _TEST = r"\d+/\d+ (\S*?)\.test\.(.+?)\.\.\.(.*)"
@@ -24,6 +24,7 @@ class Zig(Runner):
     name = "zig"
     suffixes = (".zig",)
     manifests = ("build.zig",)
+    starts = ((r"build\.zig", "", "zig build test"),)
     closes = (
         r"All (?P<total>\d{1,9}) tests? passed\."
         r"|(?P<passed>\d{1,9}) passed; (?P<skipped>\d{1,9}) skipped; (?P<failed>\d{1,9}) failed\."
@@ -54,10 +55,6 @@ class Zig(Runner):
             make_case(name, outcome, said[0] if said else "", "\n".join(said), root=root)
             for name, outcome, said in found
         ]
-
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        there = "build.zig" in look.files
-        return ProjectCommand("zig build test", "there is a build.zig", "build.zig") if there else None
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"zig test {quote(path)}"

@@ -6,17 +6,16 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from bough.core.verdict.language import BESIDE, PROJECT, Installation, Language, Missing, PlainProgram, ReadText
+from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
-from bough.core.verdict.languages.javascript.packages import LOCKS, SUFFIXES, get_table, read_package
+from bough.core.verdict.languages.javascript.packages import SUFFIXES, get_table, read_package
 from bough.core.verdict.languages.javascript.plain import make_plain
 from bough.core.verdict.languages.javascript.runners import Bun, Deno, Jest, Mocha, Npm, Vitest
-from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
 """The packages that a file loads, without paths inside them."""
-_NOT_FOUND = r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
 
 
 class JavaScriptLanguage(Language):
@@ -41,6 +40,19 @@ class JavaScriptLanguage(Language):
     packages = "node_modules"
     frames = r"node:internal|node:async_hooks|/node_modules/"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
+    no_module = (
+        r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
+        r"|Failed to resolve import \"((?:@[\w.-]+/)?[\w-][\w.-]*)"
+    )
+    no_package = r"Cannot find module '[^']*/node_modules/([^']+)'|node_modules missing|node_modules state file was not"
+    setups = (
+        (r"package-lock\.json|npm-shrinkwrap\.json", "npm ci"),
+        (r"pnpm-lock\.yaml", "pnpm install --frozen-lockfile"),
+        (r"yarn\.lock", "yarn install --frozen-lockfile"),
+        (r"bun\.lockb?", "bun install --frozen-lockfile"),
+        (r"package\.json", "npm install"),
+    )
+    installs = r"npm (?:ci|i|install)\b|pnpm i(?:nstall)?\b|yarn(?: install.*)?$|bun install"
 
     def list_loaded_packages(self, text: str) -> Collection[str]:
         return re.findall(_LOADS, text)
@@ -60,19 +72,8 @@ class JavaScriptLanguage(Language):
         away = re.sub(r"(?<=['\"])(?=\.\.?/)", f"../{PROJECT}/{folder}/", made)
         return PlainProgram(f"node ../{BESIDE}/{name}", {f"{BESIDE}/{name}": away})
 
-    def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        named = {path: text for path, text in manifests.items() if last_segment(path) == "package.json"}
-        for found in (found for text in texts for found in re.finditer(_NOT_FOUND, text)):
-            if where := next((path for path, body in named.items() if f'"{found[1]}"' in body), ""):
-                return Missing("package", found[1], where, self.name)
-        return None
-
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        folder = parent_folder(missing.why)
-        inside = f"{folder}/" if folder else ""
-        there = place.exists(f"{inside}node_modules")
-        by = next((name for lock, name in LOCKS if place.exists(f"{inside}{lock}")), "npm")
-        return f"{'It is not in' if there else 'There is no'} node_modules: run `{by} install`."
+    def find_top(self, module: str) -> str:
+        return module
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if isinstance(name := _parse(read("package.json")).get("name"), str):

@@ -94,7 +94,7 @@ class NodeTestRunner(JavaScript):
             return replace(so_far, groups=so_far.groups[:-1])
         return super().count(so_far, line)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return f"node --test {quote(path)}"
 
     def chosen(self, look: ProjectFiles) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any
 
@@ -48,16 +48,15 @@ class JavaScript(Runner):
         """The command for one test file of a package, or for all of them; the path is quoted."""
         return f"{make_run_command(look)}{self.name}{path}"
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        """Of a package without a test script."""
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if not self.chosen(look):
-            return None
+            return
         nested = {parent_folder(path) for path in look if last_segment(path) == "package.json"} - {""}
         tests = (path for path in look if _is_test(path))
         own = next((path for path in tests if not any(path.startswith(f"{folder}/") for folder in nested)), None)
         why = f"{self.name} is in package.json" if find_test_tool(look) else f"there are JavaScript tests ({own})"
-        kind = "package.json" if "package.json" in look.files else "JavaScript tests"
-        return ProjectCommand(self.command(look), why, kind) if own else None
+        if own:
+            yield ProjectCommand(self.command(look), why)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None

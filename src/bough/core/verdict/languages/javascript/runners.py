@@ -4,7 +4,7 @@ its relatives, which run whatever a script of package.json says."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 import msgspec
@@ -98,7 +98,7 @@ class Jest(JavaScript):
                 found.append(ClosingLine(at, 0, 0))
         return choose_worst(found)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
@@ -172,7 +172,7 @@ class Vitest(JavaScript):
                 found.append(ClosingLine(at, 0, 0))
         return choose_worst(found)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx vitest run {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
@@ -288,6 +288,7 @@ class Deno(JavaScript):
 
 
 _PLACEHOLDER = "no test specified"
+_WAITS = r"react-scripts test|\bvitest(?!\s+(?:run|bench|list|\S*--run))|\bng test|--watch(?!All=false)"
 
 
 class Npm(Runner):
@@ -295,14 +296,12 @@ class Npm(Runner):
     settings = r"\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*"
     sections = (("package.json", "scripts"), ("package.json", "config"), ("package.json", "imports"))
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         script = get_table(read_package(look), "scripts").get("test")
         if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
-            return None
+            return
         by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
-        # Without CI set, its test script waits for changes and key presses.
-        waits = "react-scripts test" in script
-        return ProjectCommand(
-            f"env CI=true {command}" if waits else command, "scripts.test in package.json", "package.json"
-        )
+        # Without CI set, it waits for changes and key presses; some projects leave tests out where it is set.
+        prefix = "env CI=true " if re.search(_WAITS, script) else ""
+        yield ProjectCommand(f"{prefix}{command}", "scripts.test in package.json")

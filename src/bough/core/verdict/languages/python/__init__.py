@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.bare_code import dump_code
+from bough.core.verdict.languages.python.django import Django
+from bough.core.verdict.languages.python.doctest import Doctest
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.interpreter import make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
@@ -50,7 +52,7 @@ _COMMON = frozenset(
     requests_mock responses respx scipy setuptools six time_machine trustme yaml""".split()  # noqa: SIM905
 )
 """Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
-_NO_MODULE = r"(?m)(?:ModuleNotFoundError|ImportError): No module named ['\"]?([\w.]+)|: No module named ([\w.]+)\s*$"
+_NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
 _MODULE_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
@@ -59,12 +61,13 @@ class Python(Language):
     suffixes = ("py", "pyi")
     test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
-    runners = (Unittest(), Pytest(), Tox(), Nox())
+    runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
     manifests = (*_MODULE_MANIFESTS[:3], "pytest.ini", "tox.ini", "noxfile.py", "requirements.txt")
     dependency_files = (
         r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
         r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|requirements/[^/]*\.(txt|in))$"
     )
+    task_files = r"tox\.(?:ini|toml)|noxfile\.py|pyproject\.toml|setup\.cfg|tasks\.py"
     settings = r"\.coveragerc|entry_points\.txt|.*\.pth"
     sections = (
         ("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11"),
@@ -76,6 +79,23 @@ class Python(Language):
     frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
+    no_module = (
+        r"(?m)(?:ModuleNotFoundError|ImportError): No module named ['\"]?([\w.]+)|: No module named ([\w.]+)\s*$"
+    )
+    setups = (
+        (r"uv\.lock", "uv sync"),
+        (r"poetry\.lock", "poetry install"),
+        (r"pdm\.lock", "pdm install"),
+        (r"Pipfile", "pipenv install --dev"),
+        (r"environment\.ya?ml", "conda env update -f {file}"),
+        (r"(?:requirements/)?[\w-]*(?:dev|test)[\w-]*\.txt", "pip install -r {file}"),
+        (r"requirements\.txt", "pip install -r {file}"),
+    )
+    launchers = r"(?:uv|poetry|pdm|pipenv|rye) run (?:--?[\w-]+ )*|hatch run (?:\w+:)?(?=py|coverage)"
+    installs = (
+        r"(?:python[\d.]* -m |uv )?pip[\d.]* install (?!-U pip|--upgrade pip)|(?:uv|pdm) sync"
+        r"|(?:poetry|pdm|pipenv) install"
+    )
 
     def strip_comments(self, text: str) -> str:
         return dump_code(text)
@@ -122,19 +142,22 @@ class Python(Language):
         return PlainProgram(f"{make_interpreter_command(command)} program.py", {"program.py": made}) if made else None
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
-        for text in texts:
-            for found in re.finditer(_NO_MODULE, text):
-                top = (found[1] or found[2]).split(".")[0]
-                if top in own:
-                    continue
-                where = self._find_declaration(top, manifests)
-                if where or top in _COMMON:
-                    return Missing("package", top, where, self.name)
-        return None
+        said = list(texts)
+        return super().find_missing(said, manifests, own) or self._find_plugin(said, manifests)
 
-    def _find_declaration(self, module: str, manifests: Mapping[str, str]) -> str:
-        """The manifest that names the package of a module."""
-        names = {module.lower(), _ALIASES.get(module.lower(), module.lower())}
+    def _find_plugin(self, texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
+        """A plugin of the runner that a manifest names, and whose option or fixture is unknown."""
+        wanted = [next(filter(None, found.groups()), "") for text in texts for found in re.finditer(_NO_PLUGIN, text)]
+        for path, body in manifests.items() if wanted else ():
+            for plugin in re.findall(r"\bpytest-([a-z]\w*)", body):
+                if any(word.startswith(plugin[:5]) or plugin in word for word in wanted):
+                    return Missing("package", f"pytest-{plugin}", path, self.name)
+        option = next((word for word in wanted if f"--{word}" in "\n".join(texts)), "")
+        return Missing("package", f"the pytest plugin that knows --{option}", "", self.name) if option else None
+
+    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
+        top = self.find_top(module)
+        names = {top.lower(), _ALIASES.get(top.lower(), top.lower())}
         pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
         # As a requirement: a name that stands alone, at the beginning of a line, a string or a list entry.
         wanted = rf"""(?im)(?:^|["'\s,=\[])(?:{pattern})(?=$|[\s"'<>=!~;,\[\]])"""
@@ -142,7 +165,7 @@ class Python(Language):
             body = re.sub(r"""(?m)^\s*(name|packages|module|module-name)\s*=.*$""", "", text)
             if re.search(self.dependency_files, path) and re.search(wanted, body):
                 return path
-        return ""
+        return "" if top in _COMMON else None
 
     def explain_install(self, missing: Missing, place: Installation) -> str:
         if not place.environment:

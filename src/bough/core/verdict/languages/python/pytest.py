@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 from msgspec.structs import replace
@@ -61,6 +61,10 @@ class Pytest(Runner):
     runs_tests_of = ("unittest",)
     always_reports = True
     leaves = ".cache/v/cache/nodeids"
+    reporting = (
+        r" --(?:cov|junit|html|durations|color|tb|benchmark|codspeed|dist|maxfail|no-header|verbose|quiet)[\w-]*"
+        r"(?:=\S+| (?=[^-])[\w.:/]+\.(?:xml|html)\b)?| -n ?(?:auto|logical|\d+)| -[vqsxr]\w*(?= )"
+    )
     unique_ids = r"[^:]*\.py(::|$)"
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
@@ -135,14 +139,12 @@ class Pytest(Runner):
         failed = marks.count("F") + marks.count("E")
         return replace(so_far, done=so_far.done + len(marks), failed=so_far.failed + failed)
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests, sign = list_python_tests(look), find_pytest_sign(look)
         doctests = re.search(r"--doctest-(modules|glob)", look.text("pyproject.toml") + look.text("pytest.ini"))
         if tests or (sign and doctests):
-            return ProjectCommand(
-                f"{find_interpreter(look)} -m pytest", sign or f"there are Python tests ({tests[0]})", "Python"
-            )
-        return None
+            why = sign or f"there are Python tests ({tests[0]})"
+            yield ProjectCommand(f"{find_interpreter(look)} -m pytest", why)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
@@ -150,7 +152,7 @@ class Pytest(Runner):
     def outside(self, command: str, look: ProjectFiles) -> str:
         return add_sources(command, look)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:

@@ -25,8 +25,8 @@ class Tox(Runner):
     settings = r"tox\.(ini|toml)"
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
-        """Only with its environment, since the project installed there was built from another state of the sources.
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        """Best with its environment, since the project installed there was built from another state of the sources.
         Building it again needs a network; where the checkout's own sources come first anyway, it is skipped.
         """
         for name, section in (
@@ -39,11 +39,11 @@ class Tox(Runner):
                 envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
                 if (used := _find_used(look, ".tox", envs)) and find_interpreter(look) == PATH_PYTHON:
                     skip = SKIP_PACKAGE if _comes_first(look) else ""
-                    return ProjectCommand(
-                        f"tox{skip} -e {used}", f"its environment is in .tox/{used}", "tox", alone=True
-                    )
-                return ProjectCommand("tox", f"tox is configured in {name}", "tox")
-        return None
+                    yield ProjectCommand(f"tox{skip} -e {used}", f"its environment is in .tox/{used}", alone=True)
+                else:
+                    # Never all its environments: those are of other interpreters, of documents and releases.
+                    yield ProjectCommand("tox -e py", f"tox is configured in {name}")
+                return
 
 
 class Nox(Runner):
@@ -51,17 +51,16 @@ class Nox(Runner):
     wraps = True
     settings = r"noxfile\.py"
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if "noxfile.py" not in look.files:
-            return None
+            return
         named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
         sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
         if (used := _find_used(look, ".nox", sessions)) and find_interpreter(look) == PATH_PYTHON:
             skip = " -R" if _comes_first(look) else ""
-            return ProjectCommand(
-                f"nox{skip} -s {used}", f"its environment is in .nox/{_name_folder(used)}", "nox", alone=True
-            )
-        return ProjectCommand("nox", "there is a noxfile.py", "nox")
+            yield ProjectCommand(f"nox{skip} -s {used}", f"its environment is in .nox/{_name_folder(used)}", alone=True)
+        else:
+            yield ProjectCommand(f"nox -s {named[0]}" if named else "nox", "there is a noxfile.py")
 
 
 def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:

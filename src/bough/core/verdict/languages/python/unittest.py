@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
+from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
@@ -51,7 +52,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 
 class Unittest(Runner):
     name = "unittest"
-    suffixes = (".py",)
+    suffixes: ClassVar[tuple[str, ...]] = (".py",)
     manifests = MANIFESTS
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
     bad = frozenset({"FAIL", "ERROR", "unexpected success"})
@@ -114,12 +115,18 @@ class Unittest(Runner):
             cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
         return cases
 
-    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = list_python_tests(look)
         command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
-        return (
-            ProjectCommand(command, "the tests use unittest, and nothing names pytest", "Python") if command else None
-        )
+        if command:
+            yield ProjectCommand(command, "the tests use unittest, and nothing names pytest")
+        scripts = [path for path in look.near if re.fullmatch(r"(?:\w+/)?(?:(?:run_?)?(?:all_?)?tests?)\.py", path)]
+        for path in scripts:
+            text = look.text(path)
+            if re.search(r"^if __name__ ==", text, re.MULTILINE):
+                yield ProjectCommand(f"{find_interpreter(look)} {quote(path)}", f"there is a {path}")
+            elif "TestCase" in text:
+                yield ProjectCommand(f"{find_interpreter(look)} -m unittest {quote(path)}", f"there is a {path}")
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         named = not test and re.fullmatch(r"[\w/]+\.py", path)
@@ -130,9 +137,18 @@ class Unittest(Runner):
     def outside(self, command: str, look: ProjectFiles) -> str:
         return add_sources(command, look)
 
-    def probe(self, path: str, command: str) -> str:
+    def probe(self, path: str, command: str, case: str = "") -> str:
         python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
         return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
+
+    def probe_together(self, paths: Sequence[str], command: str) -> str:
+        return f"{self.probe(paths[0], command)} {' '.join(map(quote, paths[1:]))}"
+
+    def find_passed(self, output: str) -> set[str]:
+        said: dict[str, set[str]] = {}
+        for module, outcome in re.findall(r"(?m)^\w+ \(([\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (\w+)", output):
+            said.setdefault(f"{module.replace('.', '/')}.py", set()).add(outcome)
+        return {path for path, outcomes in said.items() if outcomes == {"ok"}}
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
