@@ -260,7 +260,7 @@ OPENERS = {
         adapters/sandboxes/relay adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
         adapters/workspaces/watch app/sandbox_breakout
     """,
-    "inside the sandbox": "adapters/tools/grep adapters/tools/search adapters/verifiers/run_without_runner",
+    "inside the sandbox": "adapters/tools/grep adapters/tools/search",
     "names only, to tell one workspace from another": """
         adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
     """,
@@ -271,7 +271,7 @@ OPENERS = {
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
     """,
     "bough's own package, and projects that it has just made": """
-        app/model_trial app/prompts demo installed interfaces/web/export adapters/verifiers/prober
+        app/model_trial app/prompts demo installed interfaces/web/export
     """,
     "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
 }
@@ -346,7 +346,6 @@ VERDICT = ("core/verdict", "core/acceptance", "adapters/verifiers")
 ENGLISH = {"c", "go", "make", "mix", "node", "prove", "shell", "swift", "tap", "dart", "t", "m", "h"}
 """Names of languages, runners and suffixes that are words too."""
 OTHER_SUBJECTS = (
-    "adapters/verifiers/run_without_runner",  # runs in the project's own interpreter
     "adapters/verifiers/forged_runners",  # reads the records of package managers
     "adapters/workspaces",  # environments and compiled code
     "adapters/sandboxes",

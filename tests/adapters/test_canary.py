@@ -6,7 +6,6 @@ import pytest
 
 from bough.core.verdict.canary import asserts_nothing, choose_claim, falsify_expectations, falsify_files
 from bough.core.verdict.registry import LANGUAGES
-from bough.core.verdict.suspicious_code import advise
 
 
 @pytest.mark.parametrize(
@@ -171,13 +170,3 @@ def test_tests_that_assert_nothing() -> None:
     assert not nothing("assert add(1, 2)")
     assert not nothing("check_sum(add)")
     assert not nothing("with raises(ValueError):\n        add(1)")
-
-
-def test_advice_names_new_code_and_only_that() -> None:
-    before = {"calc.py": "import sys\n\nold = sys.argv\n"}
-    after = {
-        "calc.py": before["calc.py"] + "if 'pytest' in sys.modules:\n    pass\nif (a, b) == (12, 13):\n    x\n",
-        "test_calc.py": "assert add(12, 13) == 25\nprint(sys.argv)\n",
-    }
-    found = [(one.path, one.line, one.what) for one in advise(before, after)]
-    assert found == [("calc.py", 4, "looks for a test run"), ("calc.py", 6, "has values of a test in it")]

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.verdict import registry, runners
-from bough.core.verdict.failure_text import describe_failure, describe_failures, trim_case
+from bough.core.verdict.failure_text import describe_failure, trim_case
 from bough.core.verdict.report_reader import read_closing_lines, read_results
 from bough.core.verdict.runner import ClosingLine, Progress
-from bough.core.verdict.runners import count_progress, is_cut_short, make_readable
+from bough.core.verdict.runners import count_progress, make_readable
 
 RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 
@@ -416,21 +416,6 @@ def test_long_outputs_are_read_in_time() -> None:
     assert time.process_time() - started < 5
 
 
-@pytest.mark.parametrize(
-    ("output", "so"),
-    [
-        ("!!!!!!!!!! stopping after 1 failures !!!!!!!!!!\n1 failed in 0.1s", True),
-        ("!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!\n1 error in 0.1s", True),
-        ("Test Suites: 1 failed, 1 of 3 total\nTests:       1 failed, 1 total", True),
-        ("Test Suites: 1 failed, 3 total\n1 failed in 0.1s", False),
-        ("we are stopping after 1 failures", False),
-        ("", False),
-    ],
-)
-def test_a_run_that_stopped_early(output: str, so: bool) -> None:
-    assert is_cut_short(output) is so
-
-
 # Single tests in the output
 
 GO_JSON = """\
@@ -603,14 +588,6 @@ def test_pytest_shows_the_code_itself() -> None:
 def test_a_failure_is_bounded_whatever_it_holds(name: str, message: str, trace: str, code: str) -> None:
     case = Case(name[:400], "failed", message[:1_000], trace[:6_000] + "\na.py:1: x")
     assert len(describe_failure(case, lambda path: code)) <= 1_500
-
-
-def test_only_the_first_ten_failures_are_told_in_full() -> None:
-    cases = [Case(f"t::{n}", "failed", f"message {n}") for n in range(25)] + [Case("t::good", "passed")]
-    told = describe_failures(cases, lambda path: None)
-    assert told.count("FAILED t::") == 10
-    assert told.endswith("… and 15 more that failed.")
-    assert "good" not in told
 
 
 # Progress

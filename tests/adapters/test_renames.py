@@ -48,3 +48,11 @@ def test_two_names_for_one_are_not_a_name() -> None:
     calc = "def plus(a, b):\n    return a\n\n\ndef five(a, b):\n    return 5\n"
     after = {"calc.py": calc, "test_calc.py": RENAMED, "test_more.py": RENAMED.replace("plus", "five")}
     assert apply_new_names(before, after, ["test_calc.py", "test_more.py"]) == {}
+
+
+def test_what_moved_to_another_module_is_loaded_from_there() -> None:
+    moved = BEFORE["test_calc.py"].replace("from calc import", "from adding import")
+    weaker = moved.replace("== 5", "== -1")
+    assert asked("", weaker, adding=BEFORE["calc.py"]) == {"test_calc.py": moved}, "and expects what it did"
+    assert asked(BEFORE["calc.py"], weaker, adding="def add(a, b):\n    return 5\n") == {}, "it is still in its place"
+    assert asked("", moved.replace("import add", "import add, os"), adding=BEFORE["calc.py"]) == {}, "something else"

@@ -67,9 +67,11 @@ def test_an_unchanged_test_side_costs_one_narrowed_process(tmp_path: Path, monke
     commands = Commands(monkeypatch)
     outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
     assert outcome.completed
-    started = sorted(command for command, _ in commands.started)
+    started = [command for command, _ in commands.started]
     assert started[:2] == [PYTEST, PYTEST], "the check at the base, and the check"
-    assert len(started) == 3 and "test_calc.py::test_add" in started[2], "the test that carries the claim, made wrong"
+    assert len(started) == 3 and "program0.py" in started[2] and "program1.py" in started[2], (
+        "the test that carries the claim as a plain program, as it is and made wrong"
+    )
 
 
 def test_a_check_without_a_claim_costs_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +87,7 @@ def test_a_changed_test_side_costs_one_more_run(tmp_path: Path, monkeypatch: pyt
     outcome, _ = play(Case(name="", does=["fix", MORE]), tmp_path)
     assert outcome.completed
     assert commands.waited, "the original tests were under way when the check ended"
-    assert len(commands.started) == 4, "the base, the check, the original tests, and the canary"
+    assert len(commands.started) == 4, "the base, the check, the original tests, and the plain program"
     assert verdict_of(outcome).changed == ("test_calc.py",)
 
 

@@ -76,12 +76,11 @@ class OriginalTests:
         tests: str,
         only: Sequence[str] = (),
         falsify: bool = False,
-        whole: bool = False,
     ) -> MixedRun:
-        """See `ports.Verifier.run_tests`. `whole`: all tests run, although only these matter."""
+        """See `ports.Verifier.run_tests`."""
         question = await self.make_question(run, task, check, tests, product) if tests != product else None
-        after = await self._texts.of(product, check.command)
-        tree, texts = (question.tree, Over(question.before, after)) if question is not None else (product, after)
+        tree = question.tree if question is not None else product
+        texts = await self._texts.of(tree, check.command)
         falsified: set[str] = set()
         if falsify:
             wrong, falsified = await asyncio.to_thread(canaries.falsify_expectations, texts, only)
@@ -89,7 +88,7 @@ class OriginalTests:
                 return MixedRun(Report("exit status"), None)
             tree = await self._workspaces.graft(tree, tree, (), wrong)
         names = sorted({original_tests.strip_parameters(id) for id in falsified or only})
-        alone = narrow(check.command, check.runner, names) if names and not whole else None
+        alone = narrow(check.command, check.runner, names) if names else None
         ran = await self._runner.once(run, task, replace(check, command=alone or check.command), tree)
         return MixedRun(ran.report, ran.finished.exit_status, tuple(sorted(falsified)), ran.text)
 

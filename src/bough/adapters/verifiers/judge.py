@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_artifacts import make_reader
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.verdict import Check, Disagreement, Failure, Remark, Verdict
+from bough.core.acceptance.verdict import Check, Disagreement, Failure, Verdict
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
@@ -32,7 +32,6 @@ from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.runners import narrow
-from bough.core.verdict.suspicious_code import advise
 from bough.core.verdict.texts import Same
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace
@@ -41,25 +40,6 @@ NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, 
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
 LISTED = 50
 """Disagreements that a verdict lists one by one."""
-
-
-class CheckedWork(Struct, eq=False):
-    """A check that ran on a task's tree, with everything that its verdict is based on."""
-
-    run: Run
-    task: Task
-    check: Check
-    workspace: Workspace
-    say: Say
-    question: Question | None
-    """None: nothing on the test side changed since the run's base."""
-    ran: CheckRun
-    flaky: tuple[str, ...]
-    known: Baseline
-    """What the check says at the task's base."""
-    advice: tuple[Remark, ...]
-    canary: str = ""
-    """The result of the canary, once it ran."""
 
 
 class Objection(Struct, frozen=True):
@@ -75,11 +55,11 @@ class Objection(Struct, frozen=True):
 
 
 class Judge:
-    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, canary: Canary) -> None:
+    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest) -> None:
         self._texts = texts
         self._runner = runner
         self._originals = originals
-        self._canary = canary
+        self._claim = claim
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
@@ -122,13 +102,7 @@ class Judge:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(run, check, ran, task, say)
         known = await self._runner.at_tree(run, task, check, task.base)
-        advice = await self._make_advice(task, check)
-        return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known, advice)
-
-    async def _make_advice(self, task: Task, check: Check) -> tuple[Remark, ...]:
-        before = await self._texts.of(task.base, check.command)
-        after = await self._texts.of(task.tree, check.command)
-        return await asyncio.to_thread(advise, before, after)
+        return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known)
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:
         reason, passed = await self._rule_on_run(work)
@@ -159,7 +133,6 @@ class Judge:
             disagreements=_limit_disagreements(found),
             mended=() if failed else (await self._find_mended(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
-            advice=work.advice,
             canary=work.canary,
         )
         return _attach_output(verdict, ran, work.task)
@@ -182,7 +155,7 @@ class Judge:
             or await self._find_disagreements(work)
             # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
-            or await self._find_hollow_tests(work)
+            or await self._find_unproven_claim(work)
             or await self._find_broken_dependents(work)
         )
 
@@ -250,12 +223,10 @@ class Judge:
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
 
-    async def _find_hollow_tests(self, work: CheckedWork) -> Objection | None:
-        """Tests that carry the claim and prove nothing."""
-        work.canary, hollow = await self._canary.ask(
-            work.run, work.task, work.check, work.ran, work.known, work.question, looks_around=bool(work.advice)
-        )
-        return Objection(f"the check passed, but {hollow}") if hollow else None
+    async def _find_unproven_claim(self, work: CheckedWork) -> Objection | None:
+        """Tests that carry the claim and prove nothing, or hold only where they run as tests."""
+        work.canary, why = await self._claim.ask(work)
+        return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,9 +18,9 @@ from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.verdict import probe_forms
 from bough.core.verdict.discover import discover_check
+from bough.core.verdict.language import PlainProgram
+from bough.core.verdict.plain_program import join_programs, make_program, read_result
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.registry import find_runner
-from bough.core.verdict.runner import Runner
 from bough.ports import Sandbox, Workspace, Workspaces
 from bough.trust.files import Place
 
@@ -40,12 +38,6 @@ def write_files(root: Path, texts: Mapping[str, str]) -> None:
         place.make_parents()
         if place.kind != "folder" and (place.above().kind == "folder"):
             place.write(text.encode())
-
-
-def make_plain_command(runner: Runner, check: Check, token: str, paths: Sequence[str]) -> str:
-    """The command that runs probes where the code cannot tell that it is tested; its results follow the token."""
-    driver = Path(__file__).with_name(runner.driver).read_text("utf-8")
-    return shlex.join([*runner.drive(check.command), driver, token, *paths])
 
 
 def _find_top(workspace: Workspace) -> str:
@@ -100,7 +92,7 @@ class Prober:
                 results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
             if once:
                 return tuple(results)
-            results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
+            results = await self._rerun_plainly(chosen, results, task, used, workspace, say)
         return tuple(results)
 
     async def _run_together(
@@ -138,31 +130,44 @@ class Prober:
         self,
         chosen: Sequence[Probe],
         results: list[Probed],
+        task: Task,
         check: Check,
-        framework: str,
         workspace: Workspace,
-        rules: Rules,
         say: Say,
     ) -> list[Probed]:
         """Those that pass run once more where the code cannot tell that it is tested: one that fails there shows that
         it can. Not by chance: it must fail there twice."""
-        runner = find_runner(framework)
-        paths = {probe.name: probe.path for probe in chosen}
+        programs: list[PlainProgram] = []
+        groups: list[list[Probe]] = []
+        passed = {result.name for result in results if result.outcome == "passed"}
+        texts = await self._texts.of(task.tree)
+        for path in dict.fromkeys(probe.path for probe in chosen if probe.name in passed):
+            own = [probe for probe in chosen if probe.path == path and probe.name in passed]
+            wanted = {probe.case for probe in own} if len(own) > 1 else None  # Cases may share a file.
+            made = make_program(path, own[0].text, wanted, check.command, texts.get, len(programs))
+            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
+                programs += made
+                groups.append(own)
+        if not programs:
+            return results
+        plain = join_programs(programs, [*await self._workspaces.paths(task.tree), *(probe.path for probe in chosen)])
+        await asyncio.to_thread(write_files, workspace.root, plain.files)
+        argv = to_argv(run_in_folder(_find_top(workspace), plain.command))
+        timeout = min(SECONDS * len(programs), task.rules.check_timeout)
+        fails: dict[str, str] = {}
         for _ in range(2):
-            passed = [paths[result.name] for result in results if result.outcome == "passed"]
-            if not passed or runner is None or not runner.driver:
+            say(f"{len(passed)} that pass, once more as a plain program")  # What it prints is not for people.
+            ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=task.rules.kept)
+            said = read_result(ran.output.decode("utf-8", "replace"), ran.exit_status, plain).failures
+            fails = {
+                probe.name: line
+                for number, _, line in (one.partition(" ") for one in sorted(said))
+                for probe in groups[int(number)]
+                if len(groups[int(number)]) == 1 or line.startswith(f"{probe.case}: ")
+            }
+            if not fails:
                 return results
-            say(f"{len(passed)} that pass, once more as a plain program")  # Its own lines are for the token's reader.
-            token = secrets.token_hex(8)
-            command = make_plain_command(runner, check, token, passed)
-            argv = to_argv(run_in_folder(_find_top(workspace), command))
-            timeout = min(SECONDS * len(passed), rules.check_timeout)
-            env = {"TERM": "dumb", "NO_COLOR": "1"}
-            ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept, env=env)
-            said = probe_forms.read_plain_results(ran.output, token)
-            if not any(outcome == "failed" for outcome, _ in said.values()):
-                return results
-        return [probe_forms.unmask(result, said.get(paths[result.name])) for result in results]
+        return [probe_forms.unmask(result, fails.get(result.name, "")) for result in results]
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
         """The check whose framework probes are written in: the project's own, where the step's is a plain command."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
-from bough.adapters.verifiers.canary import Canary
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
 from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.claim import ClaimTest
 from bough.adapters.verifiers.judge import Judge
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
@@ -44,8 +44,8 @@ class ProjectVerifier:
         self._finder = CheckFinder(workspaces, texts, environment)
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
         self._originals = OriginalTests(workspaces, texts, self._runner)
-        canary = Canary(workspaces, texts, self._runner, self._originals)
-        self._judge = Judge(texts, self._runner, self._originals, canary)
+        claim = ClaimTest(workspaces, texts, self._runner, self._originals)
+        self._judge = Judge(texts, self._runner, self._originals, claim)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 

@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping, Sequence
 from bough.core.verdict.expectations import apply_changes
 from bough.core.verdict.references import names_path
 from bough.core.verdict.registry import NEUTRAL, find_language
-from bough.core.verdict.test_files import expand_command, is_code, is_foreign, is_test_file
+from bough.core.verdict.test_files import expand_command, is_code, is_data, is_foreign, is_test_file
 
 MOST = 20
 """Tests that are falsified."""
-NONSENSE = '\x01 ((( ]]] "\n'
+NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
 """What no language accepts."""
 
 
@@ -53,7 +53,7 @@ def falsify_files(texts: Mapping[str, str], command: str, singly: bool = False) 
     them, or one at a time, since a test that fails hides one that does not."""
     called = expand_command(command, texts)
     code = [path for path in texts if is_code(path) and not is_foreign(path)]
-    named = [path for path in code if names_path(called, path)]
+    named = [path for path in texts if not is_foreign(path) and not is_data(path) and names_path(called, path)]
     tests = [path for path in named if is_test_file(path)] or named or [path for path in code if is_test_file(path)]
     found = {path: find_language(path).falsify(texts[path], set(), True)[0] for path in tests[:MOST]}
     if singly:

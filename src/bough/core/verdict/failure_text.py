@@ -7,7 +7,7 @@ shown in context. Bounded, so that a thousand failures cost no more than ten.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -16,7 +16,6 @@ from bough.core.verdict.cases import cut_middle
 from bough.core.verdict.registry import LANGUAGES
 
 SIZE = 1_500
-MOST_FAILURES = 10
 _AROUND = 3
 _WIDEST = 160
 _FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
@@ -43,15 +42,6 @@ def trim_case(case: Case, read: Callable[[str], str | None], size: int = SIZE) -
     code = "" if shown else _make_excerpt(case, read)
     room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
     return replace(case, message=message, trace="\n".join(filter(None, [cut_middle(trace, room), code])))
-
-
-def describe_failures(cases: Iterable[Case], read: Callable[[str], str | None]) -> str:
-    """The first ten failures in full and the number of the rest: what the bug hunter starts from."""
-    bad = [case for case in cases if case.outcome in ("failed", "error")]
-    told = [describe_failure(case, read) for case in bad[:MOST_FAILURES]]
-    if len(bad) > MOST_FAILURES:
-        told.append(f"… and {len(bad) - MOST_FAILURES} more that failed.")
-    return "\n\n".join(told)
 
 
 def _keep_own_frames(lines: Sequence[str]) -> list[str]:

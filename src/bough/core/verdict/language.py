@@ -44,6 +44,26 @@ DATA = _DOCUMENTS | frozenset(
 """Suffixes of data."""
 
 
+REPEAT, SECONDS = 40, 1
+"""How often a plain program does what a test does, and for how long at most: code may be right a few times only."""
+FAILS, PASSES, ENDS = "~~ ", "~= ", "~~ done"
+"""What a plain program prints before the name of a test that fails or, where it can say so, passes, and at its end."""
+
+
+PROJECT, BESIDE = "work", "beside"
+"""Where a plain program runs: the folder of the project, and one beside it for files that must not lie in it, which are
+below such a folder of the tree."""
+
+
+class PlainProgram(Struct, frozen=True):
+    """What tests do, as a plain program: no runner is there, and nothing has a test's name."""
+
+    command: str
+    """How it runs at the top of the project."""
+    files: Mapping[str, str]
+    """What has to be added or replaced for that."""
+
+
 class Missing(Struct, frozen=True):
     """Something that a check lacks in order to report anything."""
 
@@ -112,9 +132,6 @@ class Language:
     """The folder of installed packages, for a language whose packages are installed below the project."""
     environment: ClassVar[str] = ""
     """The file that marks an environment, which is read although no tree has it."""
-    signs: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Product code that a reviewer may want to look at, as pairs of a kind of `suspicious_code` and patterns with
-    blanks between them."""
     installed_runners: ClassVar[tuple[str, ...]] = ()
     """Programs of test runners that its package managers install."""
     package_lists: ClassVar[tuple[str, ...]] = ()
@@ -206,6 +223,13 @@ class Language:
     def asserts_nothing(self, text: str, names: set[str]) -> bool:
         """Nothing in these tests can fail except by accident."""
         return False
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        """A plain program that does what these tests of a file do; None: there is none. `wanted`: None for all tests;
+        `command`: the check's; `read` gives another file of the tree."""
+        return None
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 from shlex import quote
 
-import msgspec
-
 from bough.core.acceptance.probes import OUTPUT, Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
 from bough.core.verdict.cases import cut_middle
@@ -97,24 +95,15 @@ def find_passed(chosen: Sequence[Probe], framework: str, output: str) -> set[str
     return {probe.name for probe in chosen if (probe.case if by_name else probe.path) in passed}
 
 
-def read_plain_results(output: bytes, token: str) -> dict[str, tuple[str, str]]:
-    """What a driver found without the runner, by path: `passed`, `failed` or `unclear`, and the message."""
-    line = output.decode("utf-8", "replace").rpartition(token)[2].partition("\n")[0] if token else ""
-    try:
-        return msgspec.json.decode(line, type=dict[str, tuple[str, str]])
-    except msgspec.DecodeError:
-        return {}
-
-
-def unmask(result: Probed, plainly: tuple[str, str] | None) -> Probed:
-    """One that passes with the runner and fails without it has failed."""
-    if result.outcome != "passed" or plainly is None or plainly[0] != "failed":
+def unmask(result: Probed, plainly: str) -> Probed:
+    """One that passes with the runner and fails without it, as `plainly` says, has failed."""
+    if not plainly:
         return result
     why = (
         "It passes when the test runner runs it. It fails when the same code runs as a plain program: with a terminal, "
         "without the runner's module, variables and names. The work tells whether it is tested."
     )
-    return Probed(result.name, "failed", f"{why}\n\n{plainly[1]}"[:OUTPUT])
+    return Probed(result.name, "failed", f"{why}\n\n{plainly}"[:OUTPUT])
 
 
 def read_probe(probe: Probe, framework: str, finished: Finished, text: str) -> Probed:

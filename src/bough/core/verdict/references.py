@@ -26,7 +26,7 @@ _EXPECTING = (
     r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
-_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)?\s*=>\s*[{(]|->|\)\s*\{"
+_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
 
 
@@ -51,10 +51,15 @@ def names_path(text: str, path: str) -> bool:
     return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
 
 
+def is_loading(line: str) -> bool:
+    """Whether a line of code loads something."""
+    return re.search(_LOADS, line) is not None
+
+
 def loads(text: str, path: str) -> bool:
     """Whether code loads a module or sources a script, by the name of its file."""
     stem = rf"(?<![\w-]){re.escape(find_stem(path))}(?![\w-])"
-    return any(re.search(stem, line) and re.search(_LOADS, line) for line in text.splitlines())
+    return any(re.search(stem, line) and is_loading(line) for line in text.splitlines())
 
 
 class ReadFiles:
@@ -109,8 +114,24 @@ class ReadFiles:
                     return True
         return False
 
-    def reads(self, path: str, code: bool) -> bool:
-        return self.is_helper(path) if code else self._reads_data(path)
+    def reads(self, path: str, code: bool, words: Collection[str]) -> bool:
+        """`words`: the request's; a script that defines what they name is what it tests."""
+        if not code:
+            return self._reads_data(path)
+        return self.is_helper(path) or (
+            self._is_sourced(path) and not list_defined(self._texts.get(path, "")) & {*words}
+        )
+
+    def _is_sourced(self, path: str) -> bool:
+        """A script that only the check's own scripts load, where the product is in another language."""
+        beside = [other for other in self._others if not find_language(other).scripts]
+        loading = [other for other in self._texts if other != path and loads(self._texts[other], path)]
+        return (
+            find_language(path).scripts
+            and bool(beside)
+            and any(other in self.roots for other in loading)
+            and all(find_language(other).scripts for other in loading)
+        )
 
     def _reads_data(self, path: str) -> bool:
         if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):

@@ -3,7 +3,7 @@
 A test that uses a name which the product no longer has cannot run. Where the work renamed the thing, the diff of its
 tests shows the new name: then the original test runs under that name, with its own expectations. Only a name that the
 product defined and no longer has is replaced, and only by one that the product newly defines, so that it can refer only
-to the product.
+to the product. What moved to another module is loaded from there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from bough.core.verdict.paths import last_segment, parent_folder
-from bough.core.verdict.references import list_defined
+from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.references import is_loading, list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
 from bough.core.verdict.texts import differing
 
@@ -43,7 +43,9 @@ def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restore
     product = Product(before, after)
     changed = [path for path in differing(before, after) if path in product]
     moved = _find_moved(changed, before, after)
-    made = {path: _follow_moved(text, path, moved) for path, text in tests.items()}
+    homes = _find_homes(changed, before, after)
+    made = {path: _follow_imports(text, after.get(path, text), homes) for path, text in tests.items()}
+    made = {path: _follow_moved(text, path, moved) for path, text in made.items()}
     made = {path: _rename(text, _find_names(tests, before, after, product, changed)) for path, text in made.items()}
     return {path: text for path, text in made.items() if text != tests[path]}
 
@@ -68,6 +70,26 @@ def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
         pattern = rf"([\"'`])\./{stem}({suffix})?\1" if not was.startswith(".") else rf"([\"'`]){stem}({suffix})?\1"
         text = re.sub(pattern, lambda hit: f"{hit[1]}{now if hit[2] else now.rpartition('.')[0]}{hit[1]}", text)  # noqa: B023
     return text
+
+
+def _find_homes(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    """Product modules that have something now which another one had and no longer has."""
+    was, now = ({path: list_defined(texts.get(path, "")) for path in changed} for texts in (before, after))
+    gone = {name for path in was for name in was[path] - now[path]}
+    return {find_stem(path) for path in now if (now[path] - was[path]) & gone}
+
+
+def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
+    """A test that loads what it uses from where that is now: the work's own lines, where they name nothing else that is
+    new."""
+    lines, others = text.splitlines(keepends=True), successor.splitlines(keepends=True)
+    made: list[str] = []
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+        was, now = lines[a:b], others[c:d]
+        fresh = {*_WORD.findall("".join(now))} - {*_WORD.findall("".join(was))}
+        follows = tag == "replace" and all(map(is_loading, was + now)) and bool(fresh) and fresh <= homes
+        made += now if follows else was
+    return "".join(made)
 
 
 def _find_names(

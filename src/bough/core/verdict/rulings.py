@@ -193,16 +193,16 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
     return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
 
 
-def find_carrying(now: Report, baseline: Report) -> list[str]:
-    """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
+def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
+    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
     failed = {case.id for case in baseline.failing}
     if not now.cases:
-        return sorted(failed)
+        return sorted(failed), []
     known = {case.id for case in baseline.cases}
     passing = [case.id for case in now.cases if case.outcome == "passed"]
     files = {id for id in failed if "::" not in id}
     mended = [id for id in passing if id in failed or find_file(id) in files]
-    return mended or [id for id in passing if id not in known]
+    return mended, [id for id in passing if id not in known and id not in {*mended}]
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:

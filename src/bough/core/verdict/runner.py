@@ -116,8 +116,6 @@ class Runner:
     """The error of a version that is too old for what `instrument` adds, as a pattern."""
     placeholder: ClassVar[str] = ""
     """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
-    stopped: ClassVar[str] = ""
-    """A line that says it stopped before running all its tests, as a pattern."""
     closes: ClassVar[str] = ""
     """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
     and `total`, also with a 2 appended."""
@@ -149,8 +147,6 @@ class Runner:
     """Exit statuses that mean that nothing was tested."""
     no_test: ClassVar[str] = ""
     """Output that shows that a file has no test or cannot be run as one, as a pattern."""
-    driver: ClassVar[str] = ""
-    """The program that runs probes without this runner, by its file name; empty: there is none."""
 
     # Command lines
 
@@ -281,10 +277,6 @@ class Runner:
     def find_passed(self, output: str) -> set[str]:
         """Of such a run, the files whose tests all passed; or the tests, where they are run by name."""
         return set()
-
-    def drive(self, command: str) -> list[str]:
-        """The words that start `driver`, which follows them as text. `command`: the check's."""
-        return []
 
 
 # Reading closing lines

@@ -18,9 +18,10 @@ from bough.core.verdict.runner import ClosingLine, Progress, Runner
 
 _UNKNOWN = next(runner for runner in RUNNERS if runner.by_environment)
 """Told to report where the command shows no runner: its environment reaches it there."""
+PLAIN = "plain"
+"""The runner of a check that is a plain program: none, and it is not told to report."""
 _LONGEST_COMMAND = 60_000
 """No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
-_LONGEST_TAIL = 200_000
 _LONGEST_LINE = 4_000
 
 
@@ -44,7 +45,8 @@ def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -
     `env` is what the command would get; what the person set in it stays. The command must be able to write to the
     folder of `report`, and `report` must not exist yet.
     """
-    return (find_runner(runner) or _UNKNOWN).instrument(command, report, env)
+    known = None if runner == PLAIN else find_runner(runner) or _UNKNOWN
+    return known.instrument(command, report, env) if known is not None else (command, dict(env))
 
 
 def has_refused(output: str, exit_status: int | None) -> bool:
@@ -99,12 +101,6 @@ def make_readable(output: str, runner: str) -> str:
     """What people and models see of an output."""
     known = find_runner(runner)
     return known.readable(output) if known else output
-
-
-def is_cut_short(output: str) -> bool:
-    """Whether a runner says that it stopped before running all its tests: then there may be more failures."""
-    told = strip_ansi(output[-_LONGEST_TAIL:])
-    return any(re.search(rf"^(?:{each.stopped})$", told, re.MULTILINE) for each in RUNNERS if each.stopped)
 
 
 def count_progress(so_far: Progress, line: str, runner: str) -> Progress:

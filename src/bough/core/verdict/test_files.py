@@ -216,9 +216,17 @@ def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, c
     reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
     # In a language that has no record, what defines something is code.
     code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
-    # What the command itself names is what the person wants tested, unless it compares something with it.
-    asked = request + "\n" + re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
-    return [path for path in paths if reading.reads(path, path in code) and not names_file(asked, path)]
+    # What the command itself names is what the person wants tested, unless it compares something with it, or gives it
+    # to code of the project.
+    tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
+    runs = any(behaves(before.get(word, "")) for word in split_words(command))
+    meant = {path for path in paths if names_file(tested, path) and (path in code or not runs)}
+    words = {*re.findall(r"\w+", request)}
+    return [
+        path
+        for path in paths
+        if path not in meant and not names_file(request, path) and reading.reads(path, path in code, words)
+    ]
 
 
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from shlex import quote
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, ReadText
+from bough.core.verdict.language import Language, PlainProgram, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
@@ -172,6 +172,53 @@ def _read_text(lines: Sequence[str], root: str) -> list[Case]:
     return cases
 
 
+_KIT = """
+type kitT struct{ failed, fatal bool; said string }
+
+func (t *kitT) note(said string)              { t.failed = true; t.said += said + " " }
+func (t *kitT) Error(a ...any)                { t.note(kitfmt.Sprint(a...)) }
+func (t *kitT) Errorf(f string, a ...any)     { t.note(kitfmt.Sprintf(f, a...)) }
+func (t *kitT) Fatal(a ...any)                { t.Error(a...); t.FailNow() }
+func (t *kitT) Fatalf(f string, a ...any)     { t.Errorf(f, a...); t.FailNow() }
+func (t *kitT) Fail()                         { t.failed = true }
+func (t *kitT) FailNow()                      { t.failed, t.fatal = true, true; panic(t) }
+func (t *kitT) Failed() bool                  { return t.failed }
+func (t *kitT) Log(a ...any)                  {}
+func (t *kitT) Logf(f string, a ...any)       {}
+func (t *kitT) Helper()                       {}
+func (t *kitT) Parallel()                     {}
+func (t *kitT) Name() string                  { return "" }
+func (t *kitT) Run(name string, call func(*kitT)) bool {
+	inner := &kitT{}
+	kitCall(inner, call)
+	if inner.failed {
+		t.note(name + ": " + inner.said)
+	}
+	return !inner.failed
+}
+
+func kitCall(t *kitT, call func(*kitT)) {
+	defer func() {
+		if held := recover(); held != nil && held != any(t) {
+			t.failed, t.said = false, ""
+		}
+	}()
+	call(t)
+}
+
+func KitRun() {
+	for name, call := range map[string]func(*kitT){%s} {
+		t := &kitT{}
+		kitCall(t, call)
+		if t.failed {
+			kitfmt.Printf("\\n~~ %%s: %%q\\n", name, t.said)
+		}
+	}
+	kitfmt.Println("\\n~~ done")
+}
+"""
+
+
 class GoLanguage(Language):
     name = "go"
     suffixes = ("go",)
@@ -191,6 +238,35 @@ class GoLanguage(Language):
     )
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        """The tests as functions of the package, and a program that calls them."""
+        module, package = (
+            re.search(r"(?m)^module\s+(\S+)", read("go.mod") or ""),
+            re.search(r"(?m)^package (\w+)$", text),
+        )
+        names = [
+            name
+            for name in re.findall(r"(?m)^func (Test\w*)\(\w+ \*testing\.T\)", text)
+            if wanted is None or name in wanted
+        ]
+        imported = re.search(r'(?m)^import "testing"$|^\t"testing"\n', text)
+        if not (module and package and names and imported) or package[1] == "main" or "TestMain" in text:
+            return None
+        folder = parent_folder(path)
+        own, outside = f"{module[1]}/{folder}".rstrip("/"), package[1].endswith("_test")
+        made = text.replace(imported[0], 'import kitfmt "fmt"\n' if "import" in imported[0] else '\tkitfmt "fmt"\n', 1)
+        made = made.replace("testing.T", "kitT")
+        made = re.sub(r"\bTest(?=[A-Z_]\w*\()", "Part", made)
+        calls = ", ".join(f'"{name}": Part{name[4:]}' for name in names)
+        made += _KIT % calls
+        if outside:
+            program = re.sub(r"(?m)^package \w+$", "package main", made, count=1) + "\nfunc main() { KitRun() }\n"
+            return PlainProgram("go run ./parts", {"parts/main.go": program})
+        start = f'package main\n\nimport parts "{own}"\n\nfunc main() {{ parts.KitRun() }}\n'
+        return PlainProgram("go run ./parts", {"parts/main.go": start, f"{folder}/parts.go".lstrip("/"): made})
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
 
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import ENDS, Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
 
@@ -37,6 +37,21 @@ class Prove(Runner):
         return f"prove -l {quote(path)}"
 
 
+_KIT = """\
+sub kit_tell { my ($held, $name, @said) = @_; return 1 if $held; local $_;
+  print "\\n~~ ", $name // "", ": ", join(" ", map { defined $_ ? "$_" : "undef" } @said), "\\n"; return 0; }
+sub ok ($;$) { kit_tell($_[0], $_[1], $_[0]) }
+sub is ($$;$) { my ($a, $b, $name) = @_;
+  kit_tell(defined $a && defined $b ? "$a" eq "$b" : !defined $a && !defined $b, $name, $a, $b) }
+sub isnt ($$;$) { kit_tell("$_[0]" ne "$_[1]", $_[2], @_[0, 1]) }
+sub like ($$;$) { kit_tell(scalar($_[0] =~ $_[1]), $_[2], $_[0]) }
+sub cmp_ok ($$$;$) { my ($a, $by, $b, $name) = @_; kit_tell(eval "\\$a $by \\$b", $name, $a, $b) }
+sub pass { 1 } sub diag { } sub note { } sub plan { } sub done_testing { }
+sub fail { kit_tell(0, $_[0]) }
+sub subtest { $_[1]->() }
+"""
+
+
 class Perl(Language):
     name = "perl"
     suffixes = ("t", "pl", "pm")
@@ -53,6 +68,15 @@ class Perl(Language):
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
         name = module.replace("/", "::")
         return next((path for path in manifests if name in manifests[path]), None)
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        """The script itself, with the functions of `Test::More` in it. What it does not have ends the program."""
+        made, found = re.subn(r"(?m)^use Test::(?:More|Simple)\b[^;]*;", "", text)
+        if not found or re.search(r"\b(?:is_deeply|SKIP|TODO|FindBin|__FILE__)\b", text):
+            return None
+        return PlainProgram("perl -Ilib program.pl", {"program.pl": f'{_KIT}{made}\nprint "\\n{ENDS}\\n";\n'})
 
 
 LANGUAGE = Perl()

@@ -4,7 +4,7 @@ tests."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from shlex import quote
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 from bough.core.verdict.cases import MOST_CASES, make_case
-from bough.core.verdict.language import Language, ReadText, find_table_name
+from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
@@ -164,6 +164,25 @@ def _find_panic(trace: Sequence[str]) -> str:
     return ""
 
 
+_RUN = """
+fn main() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let parts: &[(&str, fn())] = &[%s];
+    for (name, part) in parts {
+        if let Err(held) = std::panic::catch_unwind(part) {
+            let said = held.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| held.downcast_ref::<&str>().map(|one| one.to_string())).unwrap_or_default();
+            if said.starts_with("assertion") {
+                println!("\\n~~ {}: {:?}", name, said);
+            }
+        }
+    }
+    println!("\\n~~ done");
+}
+"""
+_FUNCTION = r"(?m)^([ \t]*)#\[test\]\n[ \t]*(?:pub )?fn (\w+)\(\)(?= \{)"
+
+
 class Rust(Language):
     name = "rust"
     suffixes = ("rs",)
@@ -174,14 +193,6 @@ class Rust(Language):
     dependency_files = r"(^|/)Cargo\.toml$"
     settings = r"\.cargo/config[^/]*"
     programs = frozenset({"cargo"})
-    signs = (
-        ("tests", r"cfg!?\(.*\btest\b"),
-        ("start", "std::env"),
-        ("callers", "Backtrace thread::current"),
-        ("meaning", "PartialEq"),
-        ("interpreter", "macro_rules"),
-        ("sources", "fs::read"),
-    )
     frames = r"/rustc/"
     noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
@@ -197,6 +208,30 @@ class Rust(Language):
         """A test may be named by the crate that it is in."""
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        """The tests as functions, and a program that calls them, built without the checks of a development build."""
+        package = find_table_name(read("Cargo.toml") or "", "package")
+        inner, crate = self.find_inner_tests(text, True), package.replace("-", "_")
+        last = None if wanted is None else {name.split("::")[-1] for name in wanted}
+        every = [name for _, name in re.findall(_FUNCTION, text)]
+        names = [name for name in every if last is None or name in last]
+        if not package or not names or "should_panic" in text or (inner and (path != "src/lib.rs" or len(inner) > 1)):
+            return None
+        made, within = re.sub(_FUNCTION, lambda one: f"{one[1]}pub fn part_{every.index(one[2])}()", text), ""
+        files = {}
+        if inner:
+            made = re.sub(r"#\[cfg\(test\)\]\s*(?:pub\s+)?mod\s+\w+", "pub mod parts", made, count=1)
+            files[path], within, made = made, f"{crate}::parts::", ""
+        listed = ", ".join(f'("{name}", {within}part_{every.index(name)})' for name in names)
+        lean = f"--config profile.dev.package.{package}.debug-assertions=false"
+        build = f"cargo build -q {'--offline ' if 'offline' in command else ''}{lean} --bin parts"
+        return PlainProgram(
+            f'{build} && "${{CARGO_TARGET_DIR:-target}}"/debug/parts',
+            {**files, "src/bin/parts.rs": made + _RUN % listed},
+        )
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):

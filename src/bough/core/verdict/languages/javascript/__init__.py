@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from bough.core.verdict.language import Language, ReadText
-from bough.core.verdict.languages.javascript.jest import Jest
-from bough.core.verdict.languages.javascript.mocha import Mocha
+from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
-from bough.core.verdict.languages.javascript.npm import Npm
-from bough.core.verdict.languages.javascript.others import Bun, Deno
 from bough.core.verdict.languages.javascript.packages import SUFFIXES, get_table, read_package
-from bough.core.verdict.languages.javascript.vitest import Vitest
+from bough.core.verdict.languages.javascript.plain import make_plain
+from bough.core.verdict.languages.javascript.runners import Bun, Deno, Jest, Mocha, Npm, Vitest
+from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
@@ -40,19 +38,6 @@ class JavaScriptLanguage(Language):
         *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
     )
     packages = "node_modules"
-    signs = (
-        ("tests", r"\b_?jest\b vitest mocha NODE_ENV JEST_WORKER __tests__"),
-        ("start", r"process\.(?:argv|execArgv|mainModule|env) require\.main module\.(?:parent|children) isatty"),
-        ("callers", r"\bstack\b captureStackTrace"),
-        ("meaning", r"valueOf toJSON Symbol\. Proxy inspect\.custom"),
-        (
-            "interpreter",
-            r"""require\.cache require\((?!['"][\w./@:-]+['"]\)) getBuiltinModule process\.(?:exit|on)
-            Module\b require\(['"](?:node:)?(?:assert|test|module)""",
-        ),
-        ("text", r"\b(?:eval|exec|compile)\( new\sFunction \bvm\. fromCharCode"),
-        ("sources", "readFileSync"),
-    )
     frames = r"node:internal|node:async_hooks|/node_modules/"
     moved = r"ReferenceError\b|.* is not (?:a function|defined)"
     no_module = (
@@ -71,6 +56,21 @@ class JavaScriptLanguage(Language):
 
     def list_loaded_packages(self, text: str) -> Collection[str]:
         return re.findall(_LOADS, text)
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        suffix, folder = find_suffix(path), parent_folder(path)
+        listed = json.dumps(sorted({name.rpartition(" > ")[2] for name in wanted}) if wanted is not None else None)
+        made = make_plain(text, listed, "node --test" not in command) if suffix in ("js", "mjs", "cjs") else ""
+        if not made:
+            return None
+        if self.list_loaded_packages(text):  # They are found from here only.
+            place = f"{folder}/program.{suffix}".lstrip("/")
+            return PlainProgram(f"node {place}", {place: made})
+        name = "program.mjs" if re.search(r"(?m)^import\b", text) else "program.cjs"
+        away = re.sub(r"(?<=['\"])(?=\.\.?/)", f"../{PROJECT}/{folder}/", made)
+        return PlainProgram(f"node ../{BESIDE}/{name}", {f"{BESIDE}/{name}": away})
 
     def find_top(self, module: str) -> str:
         return module

@@ -46,7 +46,6 @@ class NodeTestRunner(JavaScript):
     probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
     no_test = r"SyntaxError|Cannot use import statement"
     probe_suffix = ".test.mjs"
-    driver = "run_without_runner.js"
 
     def recognise(self, part: Part, at: int) -> int | None:
         is_node = get_program_name(part, at) in ("node", "nodejs", "tsx")
@@ -97,9 +96,6 @@ class NodeTestRunner(JavaScript):
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"node --test {quote(path)}"
-
-    def drive(self, command: str) -> list[str]:
-        return ["node", "-e"]
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from bough.core.verdict.language import Installation, Language, Missing, ReadText, Spans, find_table_name
+from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.bare_code import dump_code
 from bough.core.verdict.languages.python.django import Django
 from bough.core.verdict.languages.python.doctest import Doctest
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
+from bough.core.verdict.languages.python.interpreter import make_interpreter_command
+from bough.core.verdict.languages.python.plain import make_plain
 from bough.core.verdict.languages.python.pytest import Pytest
 from bough.core.verdict.languages.python.tox import Nox, Tox
 from bough.core.verdict.languages.python.unittest import Unittest
-from bough.core.verdict.paths import find_suffix
+from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
 
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -74,24 +76,6 @@ class Python(Language):
     installed_runners = ("pytest", "py.test", "tox", "nox", "nose2")
     programs = frozenset({*installed_runners, *"unittest python python3 hatch pdm poetry uv".split()})  # noqa: SIM905
     environment = "pyvenv.cfg"
-    signs = (
-        ("tests", "pytest unittest PYTEST_"),
-        ("start", r"sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv /proc/ __main__ isatty"),
-        ("callers", r"_getframe inspect\b traceback currentframe \.f_\w+ findCaller stack_info"),
-        (
-            "meaning",
-            r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__ total_ordering setattr
-            __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock \binf\b \bnan\b""",
-        ),
-        (
-            "interpreter",
-            r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit os\.exec
-            sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit)
-            getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])""",
-        ),
-        ("text", r"\b(?:eval|exec|compile)\( b64decode marshal"),
-        ("sources", r"\.read_text\( \bopen\( linecache glob\( os\.walk listdir"),
-    )
     frames = r"site-packages/|/lib/python3|<frozen |_pytest/|/pluggy/"
     moved = r"(?:E\s+)?(?:(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Syntax)Error\b|.*fixture ')"
     parameters = True
@@ -148,6 +132,14 @@ class Python(Language):
 
     def asserts_nothing(self, text: str, names: set[str]) -> bool:
         return has_no_assertion(text, names)
+
+    def make_program(
+        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
+    ) -> PlainProgram | None:
+        folders = [*reversed(list(list_parents(path)))]
+        shared = [read(f"{folder}/conftest.py".lstrip("/")) or "" for folder in folders]
+        made = make_plain(text, parent_folder(path), wanted, shared)
+        return PlainProgram(f"{make_interpreter_command(command)} program.py", {"program.py": made}) if made else None
 
     def find_missing(self, texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
         said = list(texts)

@@ -12,7 +12,6 @@ from bough.core.verdict.project_files import ProjectFiles
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
 """Where a project has no environment of its own."""
-DRIVER = "run_without_runner.py"
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
@@ -53,19 +52,19 @@ def add_sources(command: str, look: ProjectFiles) -> str:
     return f'PYTHONPATH="$PWD/src:$PYTHONPATH" {command}' if sources else command
 
 
-def make_driver_command(command: str) -> list[str]:
-    """The interpreter that a check's tests run in, told to run the text that follows."""
+def make_interpreter_command(command: str) -> str:
+    """The interpreter that a check's tests run in."""
     try:
         words = shlex.split(command)
     except ValueError:  # A shell reads it differently; then use what is on the PATH.
         words = []
     for at, word in enumerate(words):
         if re.fullmatch(r"(.*/)?python[\d.]*", word):
-            return [*words[: at + 1], "-c"]
+            return shlex.join(words[: at + 1])
         if re.fullmatch(r"(.*/)?(pytest|py\.test)", word):
             folder = word.rpartition("/")[0]
-            return [*words[:at], f"{folder}/python" if folder else "python3", "-c"]
-    return ["python3", "-c"]
+            return shlex.join([*words[:at], f"{folder}/python" if folder else PATH_PYTHON])
+    return PATH_PYTHON
 
 
 def list_python_tests(look: ProjectFiles) -> list[str]:

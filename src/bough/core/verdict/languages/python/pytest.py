@@ -13,13 +13,11 @@ from bough.core.shell_syntax import Part, get_program_name, insert_arguments
 from bough.core.verdict.cases import make_case
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
-    DRIVER,
     MANIFESTS,
     add_sources,
     find_interpreter,
     find_module_word,
     list_python_tests,
-    make_driver_command,
 )
 from bough.core.verdict.languages.python.tox import hand_on_variable
 from bough.core.verdict.paths import last_segment
@@ -70,10 +68,6 @@ class Pytest(Runner):
     unique_ids = r"[^:]*\.py(::|$)"
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
-    stopped = (
-        r"!+ (?:_pytest\.outcomes\.Exit|stopping after|Interrupted|KeyboardInterrupt|xdist\.dsession\.Interrupted)\b"
-        r".* !+"
-    )
     steps = (
         r"\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]",
         r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) \S.*",
@@ -87,7 +81,6 @@ class Pytest(Runner):
     probe_hint = r"\bpy(thon|test)"
     probe_broken = (2, 3, 4, 5)
     no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
-    driver = DRIVER
 
     def recognise(self, part: Part, at: int) -> int | None:
         if get_program_name(part, at) in ("pytest", "py.test", "pytest-3"):
@@ -175,9 +168,6 @@ class Pytest(Runner):
         for outcome, path in re.findall(lines, output):
             said.setdefault(path, set()).add(outcome)
         return {path for path, outcomes in said.items() if outcomes == {"PASSED"}}
-
-    def drive(self, command: str) -> list[str]:
-        return make_driver_command(command)
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:

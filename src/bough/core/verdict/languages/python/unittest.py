@@ -12,13 +12,11 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word
 from bough.core.verdict.cases import make_case
 from bough.core.verdict.languages.python.interpreter import (
-    DRIVER,
     MANIFESTS,
     add_sources,
     find_interpreter,
     find_module_word,
     list_python_tests,
-    make_driver_command,
 )
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
@@ -68,7 +66,6 @@ class Unittest(Runner):
     probe_case = r"    (?:async )?def (test\w*)\("
     probe_broken = (5,)
     no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
-    driver = DRIVER
 
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
@@ -156,9 +153,6 @@ class Unittest(Runner):
         for module, outcome in re.findall(r"(?m)^\w+ \(([\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (\w+)", output):
             said.setdefault(f"{module.replace('.', '/')}.py", set()).add(outcome)
         return {path for path, outcomes in said.items() if outcomes == {"ok"}}
-
-    def drive(self, command: str) -> list[str]:
-        return make_driver_command(command)
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:

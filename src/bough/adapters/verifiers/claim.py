@@ -1,0 +1,186 @@
+"""What carries the claim: tests that failed before or are new, and pass now. They are asked twice.
+
+The canary: with wrong expectations they must fail. It follows the claim, whatever changed: code that equals anything
+passes every test without touching one. The plain program: what the tests do, without a test run around it. Code that is
+right only where it is tested fails there as before the work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.verifiers.ask_original_tests import OriginalTests, Question
+from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.tree_texts import Texts
+from bough.core.acceptance.verdict import Check
+from bough.core.journal.run_fold import Run
+from bough.core.tree.task import Task
+from bough.core.verdict import canary, original_tests, rulings
+from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
+from bough.core.verdict.runners import PLAIN
+from bough.ports import Workspace, Workspaces
+
+QUICK = 2.0
+"""Seconds. A check whose tests have no names and that takes no longer is asked about its expectations one by one."""
+MOST_SINGLE = 6
+NOT_ASKED = "no expected value was found that could be made wrong"
+FAILS = "fails, as it should, when its expected values are made wrong"
+PASSES = "also passes with wrong expected values: it proves nothing"
+TELLS = "fails as before the work when the same code runs as a plain program: the work tells whether it is tested"
+
+
+class CheckedWork(Struct, eq=False):
+    """A check that ran on a task's tree, with everything that its verdict is based on."""
+
+    run: Run
+    task: Task
+    check: Check
+    workspace: Workspace
+    say: Say
+    question: Question | None
+    """None: nothing on the test side changed since the run's base."""
+    ran: CheckRun
+    flaky: tuple[str, ...]
+    known: Baseline
+    """What the check says at the task's base."""
+    canary: str = ""
+    """The result of the canary, once it ran."""
+
+
+class ClaimTest:
+    def __init__(self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests) -> None:
+        self._workspaces = workspaces
+        self._texts = texts
+        self._runner = runner
+        self._originals = originals
+        self._drawn: dict[tuple[str, ...], list[str]] = {}
+
+    async def ask(self, work: CheckedWork) -> tuple[str, str]:
+        """What came of wrong expectations, and the reason why the claim is not proven, when it is not."""
+        mended, added = rulings.find_carrying(work.ran.report, work.known.report)
+        tests = self._draw(work, [*mended, *added])
+        if not tests and work.ran.report.cases:
+            return "", ""
+        old, new = [test for test in tests if test in mended], [test for test in tests if test not in mended]
+        why, done = await self._ask_plainly(work, old, new)
+        if why:
+            return "", why
+        if not tests:
+            return await self._ask_whole(work)
+        return await self._ask_wrongly(work, old, new, done)
+
+    def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
+        """At most so many: those that the request names, and others by chance, which nobody can foresee. The same ones
+        whenever the claim is the same."""
+        key = tuple(claims)
+        if key not in self._drawn:
+            shuffled = random.SystemRandom().sample(claims, len(claims))
+            request = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
+            self._drawn[key] = canary.choose_claim(shuffled, request)
+        return self._drawn[key]
+
+    # ── with wrong expectations ────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str], done: set[str]) -> tuple[str, str]:
+        """Tests that failed before are asked as they were; new ones as they are. `done`: a plain program has asked
+        them."""
+        task, tests = work.task, [*old, *new]
+        after = await self._texts.of(task.tree, work.check.command)
+        if not original_tests.has_results(work.known) and canary.asserts_nothing(after, tests):
+            return "", f"{tests[0]} asserts nothing about the code"
+        base = work.question.base if work.question is not None else task.tree
+        asked = (
+            self._originals.run_tests(
+                work.run, task, work.check, product=task.tree, tests=tree, only=only, falsify=True
+            )
+            for tree, group in ((base, old), (task.tree, new))
+            if (only := [test for test in group if test not in done])
+        )
+        results = [again for again in await asyncio.gather(*asked) if again.falsified]
+        if not results and not done and not work.ran.report.cases:
+            return await self._ask_whole(work)
+        for again in results:
+            names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
+            silent = not again.report.cases and again.exit_status == 0
+            if passing := names if silent else rulings.filter_passing(again.report, names):
+                return "", f"{passing[0]} {PASSES}"
+        return _describe_canary(
+            [*sorted(done), *(test for again in results for test in again.falsified)], len(tests)
+        ), ""
+
+    async def _ask_whole(self, work: CheckedWork) -> tuple[str, str]:
+        """A check whose tests have no names: all expected values of the files that it names, where it failed before or
+        these files changed."""
+        if work.known.exit_status == 0 and work.question is None:
+            return "", ""
+        ground, texts = await self._find_ground(work)
+        quick = work.known.seconds < QUICK
+        wrong = await asyncio.to_thread(canary.falsify_files, texts, work.check.command, quick)
+        for each in random.SystemRandom().sample(wrong, min(len(wrong), MOST_SINGLE)):
+            # Perhaps it does not run what these files say. Then it does not mind what they say either.
+            nonsense = dict.fromkeys(each, canary.NONSENSE)
+            if not await self._fails(work, ground, each) and await self._fails(work, ground, nonsense):
+                return "", f"it {PASSES}"
+        return f"the check {FAILS}" if wrong else NOT_ASKED, ""
+
+    async def _find_ground(self, work: CheckedWork) -> tuple[str, Mapping[str, str]]:
+        """The new code with the original tests, and its texts."""
+        ground = work.question.tree if work.question is not None else work.task.tree
+        return ground, await self._texts.of(ground, work.check.command)
+
+    async def _fails(self, work: CheckedWork, ground: str, texts: Mapping[str, str]) -> bool:
+        tree = await self._workspaces.graft(ground, ground, (), texts)
+        ran = await self._runner.once(work.run, work.task, replace(work.check, dependents=()), tree)
+        return ran.finished.exit_status != 0
+
+    # ── as a plain program ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _ask_plainly(self, work: CheckedWork, old: list[str], new: list[str]) -> tuple[str, set[str]]:
+        """Why the claim does not hold outside a test run; empty: nothing shows that. And the tests that fail there with
+        wrong expectations, as they should. A failure counts only where the code of the base fails in the same way: what
+        a plain program cannot provide is not the work's fault."""
+        folder = work.run.folder and work.task.step.test_command  # It runs there, and a plain program at the top.
+        if folder or (not old and not new and work.known.exit_status == 0):
+            return "", set()
+        ground, texts = await self._find_ground(work)
+        after = await self._texts.of(work.task.tree, work.check.command)
+        sources = [each for each in ((texts, old), (after, new)) if each[1]] or [(texts, [])]
+        found = await self._run_plainly(work, sources, ground)
+        if found is None or found.hollow:
+            return (f"{min(found.hollow)} {PASSES}" if found else ""), set()
+        if not found.failures:
+            return "", found.failing
+        base = work.question.base if work.question is not None else work.task.base
+        before = await self._run_plainly(work, [(await self._texts.of(base, work.check.command), old)], base)
+        same = sorted(found.failures & before.failures) if before is not None else []
+        said = f"{same[0].partition(' ')[2]} - " if same and old else ""
+        return (f"{said}it {TELLS}", set()) if same else ("", found.failing)
+
+    async def _run_plainly(self, work: CheckedWork, sources: Sequence[Source], tree: str) -> PlainResult | None:
+        paths = await self._workspaces.paths(tree)
+        plain = await asyncio.to_thread(make_plain_check, sources, paths, work.check.command)
+        if plain is None:
+            return None
+        made = await self._workspaces.graft(tree, tree, (), plain.files)
+        own = replace(work.check, command=plain.command, runner=PLAIN, dependents=())
+        ran = await self._runner.once(work.run, work.task, own, made)
+        return read_result(ran.text, ran.finished.exit_status, plain)
+
+
+def _describe_canary(done: list[str], asked: int) -> str:
+    if not done:
+        return f"{NOT_ASKED} in {_count(asked)}"
+    more = f"; {NOT_ASKED} in {_count(asked - len(done))}" if len(done) < asked else ""
+    if len(done) == 1:
+        return f"{done[0]} {FAILS}{more}"
+    return f"{len(done)} tests fail, as they should, when their expected values are made wrong{more}"
+
+
+def _count(tests: int) -> str:
+    return "1 test" if tests == 1 else f"{tests} tests"

@@ -1,0 +1,307 @@
+"""jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read; and npm and
+its relatives, which run whatever a script of package.json says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
+
+import msgspec
+
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.junit import MOST_TEXT
+from bough.core.verdict.languages.javascript.packages import (
+    PROBE_CASE,
+    PROBE_HOW,
+    JavaScript,
+    escape_regex,
+    find_manager,
+    find_test_tool,
+    get_table,
+    make_run_command,
+    read_package,
+    says_no_tests,
+)
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import (
+    ClosingLine,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    decode_report,
+    find_last_lines,
+    strip_file,
+    sum_numbers,
+)
+
+_SUITES = r"Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
+_TESTS = r"Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
+_OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
+
+
+class Jest(JavaScript):
+    name = "jest"
+    settings = r"jest\.(config|setup)\..*"
+    sections = (("package.json", "jest"),)
+    by_arguments = True
+    steps = (r" +(✓|✕|○|✎) .*",)
+    bad = frozenset({"✕"})
+    probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
+    probe_how = PROBE_HOW
+    no_test = r"No tests found|Cannot use import statement"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
+            return at + 1
+        return super().recognise(part, at)
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        # The project's own report is needed where its tools expect it.
+        if re.search(r"--(json|outputFile)\b", command):
+            return command, dict(env)
+        return self.append(command, f"--json --outputFile={quote(report)}") or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, make_name_pattern(ids))
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        if (read := decode_report(report, _Jest)) is None:
+            return None
+        cases: list[Case] = []
+        for file in read.testResults[:MOST_CASES]:
+            where = file.name.replace("\\", "/")
+            if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
+                # The file itself could not run: jest then lists no test of it.
+                cases.append(make_case(where, "error", file.message.strip().split("\n")[0], file.message, root=root))
+            for test in file.assertionResults:
+                trace = "\n".join(test.failureMessages)[:MOST_TEXT]
+                name = f"{where}::{' > '.join([*test.ancestorTitles, test.title])}"
+                first = next((line for line in trace.split("\n") if line.strip()), "")
+                seconds = (test.duration or 0) / 1000
+                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
+        return deduplicate(cases)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
+        found = []
+        for at, line in end:
+            if match := re.fullmatch(_TESTS, line.strip()):
+                suites = next((m[1] for _, other in end if (m := re.fullmatch(_SUITES, other.strip()))), "")
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(suites, "failed"))
+                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
+                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
+            elif says_no_tests(line):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
+
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        return f"npx jest --runTestsByPath {quote(path)}"
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return super().command(look, f" --runTestsByPath{path}" if path else "")
+
+
+def make_name_pattern(ids: Sequence[str]) -> str:
+    names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
+    return f"-t {quote('(' + '|'.join(names) + ')$')}"
+
+
+class _Assertion(msgspec.Struct):
+    status: str = ""
+    title: str = ""
+    ancestorTitles: list[str] = []
+    failureMessages: list[str] = []
+    duration: float | None = None
+
+
+class _File(msgspec.Struct):
+    name: str = ""
+    status: str = ""
+    message: str = ""
+    assertionResults: list[_Assertion] = []
+
+
+class _Jest(msgspec.Struct):
+    testResults: list[_File]
+
+
+_VITEST_TESTS = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+_VITEST_FILES = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+_VITEST_ERRORS = r" +Errors  (\d{1,9}) errors?"
+
+
+class Vitest(JavaScript):
+    name = "vitest"
+    settings = r"vite(st)?\.(config|workspace|setup)\..*"
+    sections = (("package.json", "vitest"),)
+    by_arguments = True
+    refusal = r"CACError: Unknown option `--(outputFile|reporter)"
+    steps = (r" +(✓|×|↓) .*",)
+    bad = frozenset({"×"})
+    probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
+    probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
+    no_test = r"No tests found|Cannot use import statement"
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        if "--outputFile" in command:
+            return command, dict(env)
+        # Naming a reporter switches off the default one, which people and models read.
+        options = f"--reporter=default --reporter=junit --outputFile.junit={quote(report)}"
+        return self.append(command, options) or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, make_name_pattern(ids))
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
+        found = []
+        for at, line in end:
+            if match := re.fullmatch(_VITEST_TESTS, line.rstrip()):
+                files = next((m[1] for _, other in end if (m := re.fullmatch(_VITEST_FILES, other.rstrip()))), "")
+                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(_VITEST_ERRORS, other.rstrip())))
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
+                found.append(
+                    ClosingLine(at, sum_numbers(match[1], "passed"), failed, sum_numbers(match[1], "skipped", "todo"))
+                )
+            elif says_no_tests(line):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
+
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        return f"npx vitest run {quote(path)}"
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"{make_run_command(look)}vitest run{path}"
+
+
+_COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
+
+
+class Mocha(JavaScript):
+    name = "mocha"
+    settings = r"\.mocharc(\..*)?|mocha\.opts"
+    sections = (("package.json", "mocha"),)
+    by_arguments = True
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
+        options = f"--no-bail --reporter json --reporter-option {quote(f'output={report}')}"
+        return self.append(command, options) or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})
+        return self.append(command, f"--grep {quote('^(' + '|'.join(names) + ')$')}")
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        if (read := decode_report(report, _Mocha)) is None:
+            return None
+        pending = {test.key for test in read.pending}
+        failed = {test.key for test in read.failures}
+        cases = []
+        # A failed hook is not a test, and appears only among the failures.
+        for test in [*read.tests, *(each for each in read.failures if each.title.startswith('"'))][:MOST_CASES]:
+            outcome: CaseOutcome = "skipped" if test.key in pending else "failed" if test.key in failed else "passed"
+            group = test.fullTitle.removesuffix(test.title).strip()
+            name = f"{test.file}::{f'{group} > ' if group else ''}{test.title}"
+            message, trace = str(test.err.get("message", "")), str(test.err.get("stack", ""))[:MOST_TEXT]
+            cases.append(make_case(name, outcome, message, trace, (test.duration or 0) / 1000, root))
+        return deduplicate(cases)
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """Its failures follow the counts, so the whole output is searched for the counts; `passing` begins them."""
+        starts = [
+            at for at, line in enumerate(lines) if (m := re.fullmatch(_COUNTS, line.rstrip())) and m[2] == "passing"
+        ]
+        if not starts:
+            return None
+        counts = {"passing": 0, "failing": 0, "pending": 0}
+        for line in lines[starts[-1] : starts[-1] + 3]:
+            if match := re.fullmatch(_COUNTS, line.rstrip()):
+                counts[match[2]] = int(match[1])
+        return ClosingLine(starts[-1], counts["passing"], counts["failing"], counts["pending"])
+
+
+class _MochaTest(msgspec.Struct):
+    title: str = ""
+    fullTitle: str = ""
+    file: str = ""
+    duration: float | None = None
+    err: dict[str, object] = {}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.file, self.fullTitle
+
+
+class _Mocha(msgspec.Struct):
+    tests: list[_MochaTest]
+    pending: list[_MochaTest] = []
+    failures: list[_MochaTest] = []
+
+
+class Bun(JavaScript):
+    name = "bun"
+    settings = r"bunfig\.toml"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return None
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        count = r" +(\d{1,9}) (pass|fail|skip|todo)"
+        found = {
+            m[2]: (at, int(m[1]))
+            for at, line in find_last_lines(lines)[::-1]
+            if (m := re.fullmatch(count, line.rstrip()))
+        }
+        if not {"pass", "fail"} <= found.keys():
+            return None
+        skipped = sum(found[kind][1] for kind in ("skip", "todo") if kind in found)
+        return ClosingLine(found["fail"][0], found["pass"][1], found["fail"][1], skipped)
+
+    def chosen(self, look: ProjectFiles) -> bool:
+        return not find_test_tool(look) and find_manager(look) == "bun"
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"bun test{path}"
+
+
+class Deno(JavaScript):
+    name = "deno"
+    closes = (
+        r"(?:ok|FAILED) \| (?P<passed>\d{1,9}) passed(?: \(.*\))? \| (?P<failed>\d{1,9}) failed(?: \(.*\))?"
+        r"(?: \| .*)? \(.*\)"
+    )
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return None
+
+    def chosen(self, look: ProjectFiles) -> bool:
+        return not find_test_tool(look) and bool({"deno.json", "deno.jsonc"} & look.files)
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"deno test -A{path}"
+
+
+_PLACEHOLDER = "no test specified"
+_WAITS = r"react-scripts test|\bvitest(?!\s+(?:run|bench|list|\S*--run))|\bng test|--watch(?!All=false)"
+
+
+class Npm(Runner):
+    name = "npm"
+    settings = r"\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*"
+    sections = (("package.json", "scripts"), ("package.json", "config"), ("package.json", "imports"))
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        script = get_table(read_package(look), "scripts").get("test")
+        if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
+            return
+        by = find_manager(look)
+        command = "bun run test" if by == "bun" else f"{by} test"
+        # Without CI set, it waits for changes and key presses; some projects leave tests out where it is set.
+        prefix = "env CI=true " if re.search(_WAITS, script) else ""
+        yield ProjectCommand(f"{prefix}{command}", "scripts.test in package.json")

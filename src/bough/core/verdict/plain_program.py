@@ -1,0 +1,233 @@
+"""The claim as a plain program: what its tests do, without a runner, in a place that looks like no checkout.
+
+Code that is right only where it is tested goes by marks of a test run: a module of the runner, a variable, a name, a
+caller, a file beside it, its age, a place, the first seconds. A plain program has none of them. It fails where the code
+relies on one; what it says then counts only when it says the same about the code before the work.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from shlex import quote
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from bough.core.verdict.canary import falsify_expectations
+from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
+from bough.core.verdict.original_tests import find_file, hash_refutation
+from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
+from bough.core.verdict.registry import find_language
+from bough.core.verdict.test_files import is_code, is_configuration, is_data, is_test_file, split_words
+
+MOST_FILES = 5
+"""Test files that become programs."""
+LARGEST = 20_000
+"""Files of a tree that is copied for them."""
+LONGEST = 300
+"""Seconds that one may take, where `timeout` is installed: a program at a terminal may wait for somebody."""
+UNABLE = 99
+"""The exit status where there is no place for it."""
+_OWN = ("bough.toml", ".bough")
+_PLACE = """\
+[ "$(find {tops} -type f 2>/dev/null | head -n {largest} | wc -l)" -lt {largest} ] || exit {unable}
+d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit {unable}
+for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit {unable}; done
+for e in * .[!.]*; do case $e in {own}) ;; *) [ -e "$d/{project}/$e" ] || ln -s "$PWD/$e" "$d/{project}/$e";; esac; done
+cd "$d/{project}" && rm -f -- {removed} || exit {unable}
+[ ! -d {beside} ] || mv {beside} ..
+find .. -type f -exec touch -t 202001010000 {{}} +
+for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
+c={command}
+! timeout 1 true 2>/dev/null || t='timeout {seconds}'
+if script -qec true /dev/null >/dev/null 2>&1; then $t script -qec "$c" /dev/null; else $t sh -c "$c"; fi
+s=$?; cd / && chmod -R u+w "$d" && rm -rf "$d"; exit $s
+"""
+"""A copy of the project at a short path, with old files, without tests and without variables of a test run; the
+program has a terminal where `script` provides one."""
+
+
+class PlainCheck(Struct, frozen=True):
+    """A check that is a plain program."""
+
+    command: str
+    files: Mapping[str, str]
+    """What its tree has in addition, or instead."""
+    named: bool
+    """It says which tests fail. Otherwise all of its output counts."""
+    wrong: Mapping[int, Mapping[str, str]] = {}
+    """Of those of its programs, by number, whose expected values are wrong: the tests, by their names there."""
+
+
+Source = tuple[Mapping[str, str], Sequence[str]]
+"""Texts of code and configuration, and the tests of the claim that are taken from them."""
+
+
+def make_plain_check(sources: Sequence[Source], paths: Collection[str], command: str) -> PlainCheck | None:
+    """`sources`: without tests where these have no names; `paths`: all of the tree. None: it cannot be done."""
+    if len(paths) > LARGEST:
+        return None
+    programs: list[PlainProgram] = []
+    wrong: dict[int, Mapping[str, str]] = {}
+    for texts, tests in sources:
+        for path, names in _find_tests(texts, tests).items():
+            programs += make_program(path, texts[path], names, command, texts.get, len(programs))
+        falsified, done = falsify_expectations(texts, tests) if tests else ({}, set())
+        for path, names in _find_tests({path: texts[path] for path in falsified}, sorted(done)).items():
+            made = make_program(path, falsified[path], names, command, texts.get, len(programs))
+            # Some languages have room for one program only.
+            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
+                wrong[len(programs)] = names
+                programs += made
+    if programs:
+        return join_programs(programs, paths, wrong)
+    texts, tests = sources[0]
+    renamed = None if tests else _rename_tests(texts, paths, command)
+    if renamed is None:
+        return None
+    called, files, gone = renamed
+    return PlainCheck(_place(called, [*paths, *files], gone), files, False)
+
+
+def join_programs(
+    programs: Sequence[PlainProgram],
+    paths: Collection[str],
+    wrong: Mapping[int, Mapping[str, str]] = MappingProxyType({}),
+) -> PlainCheck:
+    """A check that runs them one after the other, where no file of the tree has a test's name."""
+    tests = [path for path in paths if is_code(path) and find_language(path).is_test_name(path)]
+    files = {path: text for program in programs for path, text in program.files.items()}
+    joined = " ; ".join(f"echo '{FAILS}@{at}' ; ( {program.command} )" for at, program in enumerate(programs))
+    return PlainCheck(_place(joined, [*paths, *files], tests), files, True, wrong)
+
+
+def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dict[str, str]]:
+    """By file, the tests that are in it, by their names there."""
+    files = {test: find_file(test) for test in tests}
+    held = {
+        path: {test for test in tests if path == files[test] or (files[test] not in texts and _holds(path, test))}
+        for path in texts
+    }
+    loose = {*tests}.difference(*held.values())
+    found = {}
+    for path, own in held.items():
+        # Some runners name a test by its package, which is no file, or not at all.
+        wanted = own | loose if is_test_file(path) else own
+        if wanted or (not tests and is_test_file(path)):
+            found[path] = {find_language(path).name_within_file(test, path): test for test in sorted(wanted)}
+    return dict(list(found.items())[:MOST_FILES])
+
+
+def _holds(path: str, test: str) -> bool:
+    return find_language(path).holds_test(test, path)
+
+
+def make_program(
+    path: str,
+    text: str,
+    wanted: Collection[str] | None,
+    command: str,
+    read: Callable[[str], str | None],
+    number: int,
+) -> list[PlainProgram]:
+    """The program of a test file, if there is one, by a name that others do not have. `wanted`: None for all tests."""
+    made = find_language(path).make_program(path, text, wanted, command, read)
+    if made is None:
+        return []
+    own = f"program{number}."
+    files = {name.replace("program.", own): text for name, text in made.files.items()}
+    return [PlainProgram(made.command.replace("program.", own), files)]
+
+
+def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
+    tops = sorted({path.partition("/")[0] for path in paths} - {*_OWN})
+    return _PLACE.format(
+        project=PROJECT,
+        unable=UNABLE,
+        largest=2 * LARGEST,
+        seconds=LONGEST,
+        beside=BESIDE,
+        own="|".join((".git", *_OWN)),
+        tops=" ".join(map(quote, tops)),
+        removed=" ".join(map(quote, removed)),
+        command=quote(command),
+    )
+
+
+# ── a check whose tests have no names ───────────────────────────────────────────────────────────────────────────────
+
+
+def _rename_tests(
+    texts: Mapping[str, str], paths: Collection[str], command: str
+) -> tuple[str, dict[str, str], list[str]] | None:
+    """The command, the files that it uses and those that are gone, where nothing that it runs has a test's name."""
+    words = split_words(command)
+    own = [path for path in texts if is_test_file(path) or (path in words and not is_data(path))]
+    mixed = {folder for path in paths if path not in {*own} for folder in list_parents(path)}
+    tests = {path: _make_name(path, at, mixed) for at, path in enumerate(own)}
+    recipes = [path for path in texts if "/" not in path and is_configuration(path)]
+    if not tests:
+        return None
+
+    def change(text: str) -> str:
+        for path, new in tests.items():
+            text = re.sub(rf"(?<![\w/.-])((?:\./)?){re.escape(path)}(?![\w/-])", rf"\g<1>{new}", text)
+            old_stem, new_stem = last_segment(path).rpartition(".")[0], last_segment(new).rpartition(".")[0]
+            if re.search(r"\w[._-]\w", old_stem):
+                text = re.sub(rf"(?<![\w-]){re.escape(old_stem)}(?![\w-])", new_stem, text)
+        return text
+
+    files = {tests[path]: change(texts[path]) for path in tests}
+    files |= {path: changed for path in recipes if (changed := change(texts[path])) != texts[path]}
+    return change(command), files, list(tests)
+
+
+def _make_name(path: str, number: int, mixed: Collection[str]) -> str:
+    """`mixed`: folders with other files, which keep their names."""
+    folder, suffix = parent_folder(path), find_suffix(path)
+    name = f"program{number}" + (f".{suffix}" if "." in last_segment(path) else "")
+    if folder and folder not in mixed:
+        folder = "/".join([*folder.split("/")[:-1], "parts"])
+    return f"{folder}/{name}".lstrip("/")
+
+
+# ── what it says ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class PlainResult(Struct, frozen=True):
+    """What a plain program shows."""
+
+    failures: set[str]
+    """What fails, so that two of them can be compared; empty: nothing, or it could not run. Where tests have names,
+    each follows the number of its program."""
+    failing: set[str]
+    """The tests that fail with wrong expected values, as they should."""
+    hollow: set[str]
+    """Those that pass."""
+
+
+def read_result(text: str, exit_status: int | None, plain: PlainCheck) -> PlainResult:
+    if not plain.named:
+        said = hash_refutation(re.sub(r"/tmp/\w{6}/", "", text))
+        failed = exit_status not in (None, 0, UNABLE, 124, 126, 127)
+        return PlainResult({said} if failed and said else set(), set(), set())
+    failures: set[str] = set()
+    failing: set[str] = set()
+    passing: set[str] = set()
+    for number, lines in _split_programs(text).items():
+        for name, test in plain.wrong.get(number, {}).items():
+            failing |= {test for line in lines if line.startswith(f"{FAILS}{name}: ")}
+            passing |= {test} if f"{PASSES}{name}" in lines else set()
+        if number not in plain.wrong:
+            failures |= {f"{number} {line.removeprefix(FAILS)}" for line in lines if line.startswith(FAILS)}
+    return PlainResult(failures, failing, passing - failing)
+
+
+def _split_programs(text: str) -> dict[int, set[str]]:
+    """What each program says about its tests, if it ran to its end."""
+    _, *parts = re.split(rf"(?m)^{FAILS}@(\d+)\s*$", text)
+    said = {
+        int(n): {line.strip() for line in part.splitlines()} for n, part in zip(parts[::2], parts[1::2], strict=True)
+    }
+    return {number: lines - {ENDS} for number, lines in said.items() if ENDS in lines}
