@@ -31,7 +31,13 @@ async def rounds(n: int, base_url: str, folder: Path) -> None:
 
     _project(n, folder)
     outcome = await bough.run(
-        GOAL, dir=folder, requires_testing=False, model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10
+        GOAL,
+        dir=folder,
+        requires_testing=False,
+        model=f"openai:{MODEL}",
+        base_url=base_url,
+        protocol="tools",
+        rounds=2 * n + 10,
     )
     assert outcome.completed, outcome
 
@@ -43,7 +49,7 @@ async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
 
     _project(n, folder)
     step = build_goal_step(GOAL, check=None, criteria=(), requires_testing=False)
-    choices = Choices(model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10)
+    choices = Choices(model=f"openai:{MODEL}", base_url=base_url, protocol="tools", rounds=2 * n + 10)
     async with open_session(folder, create=True) as opened:
         outcomes = await asyncio.gather(*(opened.start(step, choices, RunObserver()) for _ in range(count)))
     assert all(outcome.completed for outcome in outcomes), outcomes
