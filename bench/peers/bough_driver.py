@@ -30,14 +30,9 @@ async def rounds(n: int, base_url: str, folder: Path) -> None:
     import bough
 
     _project(n, folder)
+    os.environ["BOUGH_MODELS_PROTOCOL"] = "tools"  # The server's script has no answer to a trial.
     outcome = await bough.run(
-        GOAL,
-        dir=folder,
-        requires_testing=False,
-        model=f"openai:{MODEL}",
-        base_url=base_url,
-        protocol="tools",
-        rounds=2 * n + 10,
+        GOAL, dir=folder, requires_testing=False, model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10
     )
     assert outcome.completed, outcome
 
