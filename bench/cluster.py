@@ -243,7 +243,7 @@ def stage(
 
 def coordinator(top: Path, env: dict[str, str], url: str, *words: str) -> subprocess.Popen[bytes]:
     log = (top / "coordinator.log").open("a")
-    asking = ["--model", "openai:m", "--base-url", url, "--sandbox", "none", "--workers"]
+    asking = ["--model", "openai:m", "--base-url", url, "--protocol", "tools", "--sandbox", "none", "--workers"]
     command = [*BOUGH, *words, "--dir", str(top / "project"), *asking]
     return subprocess.Popen(command, env=env, stdout=log, stderr=log)
 

@@ -44,7 +44,8 @@ async def work(folder: Path, server: str, agents: int, rounds: int) -> None:
     )
     goal = Step("goal", "Look at everything.", requires_testing=False, parallel=True, steps=steps)
     url = f"{server}/{script.encode()}/v1"
-    choices = Choices(model=f"openai:{MODEL}", base_url=url, jobs=agents, rounds=agents * (rounds + 10) * 2, tokens=0)
+    most = agents * (rounds + 10) * 2
+    choices = Choices(model=f"openai:{MODEL}", base_url=url, protocol="tools", jobs=agents, rounds=most, tokens=0)
     async with open_session(folder, create=True) as session:
         outcome = await session.start(Plan(goal), choices, RunObserver())
     assert outcome.completed, outcome

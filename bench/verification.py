@@ -107,7 +107,9 @@ def once(port: int, folder: Path, seconds: float, files: int) -> tuple[Spent, Sp
     url = f"http://127.0.0.1:{port}/{script.encode()}/v1"
     check = f"{sys.executable} -m pytest -q -p no:cacheprovider"
     bough = [str(Path(sys.executable).parent / "bough"), "run", "Make add add.", "--check", check, "--json"]
-    whole, events = timed([*bough, "--model", f"openai:{MODEL}", "--base-url", url], folder, env, 0)
+    whole, events = timed(
+        [*bough, "--model", f"openai:{MODEL}", "--base-url", url, "--protocol", "tools"], folder, env, 0
+    )
     return alone, whole, check_seconds(events)
 
 

@@ -30,6 +30,7 @@ async def rounds(n: int, base_url: str, folder: Path) -> None:
     import bough
 
     _project(n, folder)
+    os.environ["BOUGH_MODELS_PROTOCOL"] = "tools"  # The server's script has no answer to a trial.
     outcome = await bough.run(
         GOAL, dir=folder, requires_testing=False, model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10
     )
@@ -43,7 +44,7 @@ async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
 
     _project(n, folder)
     step = build_goal_step(GOAL, check=None, criteria=(), requires_testing=False)
-    choices = Choices(model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10)
+    choices = Choices(model=f"openai:{MODEL}", base_url=base_url, protocol="tools", rounds=2 * n + 10)
     async with open_session(folder, create=True) as opened:
         outcomes = await asyncio.gather(*(opened.start(step, choices, RunObserver()) for _ in range(count)))
     assert all(outcome.completed for outcome in outcomes), outcomes

@@ -128,7 +128,7 @@ async def trial(variant: Variant, ask: Ask) -> Document:
         os.environ["XDG_STATE_HOME"] = f"{name}/state"  # where it is kept that they are trusted
         (folder / "conftest.py").write_text("")
         with Wire(Stage(variant, ask).answer) as stage:
-            choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True, protocol="tools")
+            choices = app.Choices(model="openai:planted", base_url=stage.base_url, protocol="tools", flat=True)
             async with app.open_session(folder, create=True, choices=app.Choices(trust_config=True)) as session:
                 goal = build_goal_step(variant.work.goal, check=CHECK)
                 outcome = await session.start(goal, choices, app.RunObserver())
