@@ -67,6 +67,7 @@ from tests.golden.door import DOOR
 from tests.golden.earned import EARNED
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
+from tests.golden.scout import SCOUTED
 from tests.golden.talk import TALK
 from tests.golden.tree import TREE
 from tests.golden.verdict import RULED
@@ -196,6 +197,7 @@ GOLDEN = {
     "v1-outside": OUTSIDE,
     "v2": V2,
     "v2-earned": EARNED,
+    "v2-scout": SCOUTED,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
