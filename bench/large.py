@@ -187,6 +187,7 @@ def run_bough(place: Path, files: int, rounds: int, home: Path, profile: Path | 
         # A scripted goal proves nothing: what is measured is the round.
         "BOUGH_ACCEPTANCE_PROOF": "check",
         "BOUGH_ACCEPTANCE_EXAMINE": "never",
+        "BOUGH_MODELS_PROTOCOL": "tools",
     }
     with model(rounds, files) as server:
         start = ["-c", PROFILED, str(profile)] if profile else ["-m", "bough"]

@@ -30,7 +30,7 @@ from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, Usag
 from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
-from bough.core.tree.file_overlap import Touched, list_touched_files
+from bough.core.tree.file_overlap import Touched
 from bough.ports import Claim, Stop
 from bough.views.run_view import Outcome
 
@@ -227,8 +227,8 @@ class NightWorker:
         for name, live in self.live.items():
             with suppress(UsageError, WorkspaceError):  # It has not begun, or is just being written.
                 task = await self.session.task(live.item.run)
-                if task.base != task.tree:
-                    found[name] = list_touched_files(await self.session.workspaces.diff(task.base, task.tree))
+                changes = await self.session.workspaces.changes(task.base, task.tree)
+                found[name] = {change.path: False for change in changes}
         return found
 
     async def _find_full_disk(self) -> str:

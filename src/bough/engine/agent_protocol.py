@@ -157,7 +157,8 @@ async def _render_text_brief(
         failure = task_files.render_hints(best, tests, view) if best else ""
         again = {"files": files, "failure": failure, "closing": task_files.render_closing(known)}
         return context.render(template, values | again)
-    others = task_files.render_names(path for path in known.paths if path not in task_files.choose_files(known))
+    chosen = task_files.choose_files(known)
+    others = task_files.render_names(path for path in known.paths if path not in chosen)
     failing = task_files.render_failing(task.acceptance.failing) if task.acceptance.failing else ""
     check = await ports.verifier.find(task)
     told = values | {

@@ -84,7 +84,8 @@ def compute_room(window: int) -> int:
 
 def choose_files(known: Known) -> list[str]:
     """The paths to show, the most needed first: the work, its tests, then what else the task names."""
-    meant = [path for path in known.meant if path in set(known.paths)]
+    there = set(known.paths)
+    meant = [path for path in known.meant if path in there]
     product = [path for path in meant if not is_test(path) and not _is_prose(path)]
     stems = {path.rpartition("/")[2].partition(".")[0] for path in product}
     beside = [path for path in known.paths if is_test(path) and any(stem in path.rpartition("/")[2] for stem in stems)]
