@@ -42,7 +42,7 @@ function App() {
         {exported ? <strong>bough</strong> : <a href="#/"><Icon name="branch" /> <strong>bough</strong></a>}
         <span class="push" />
         {!exported && bell === "default" && <button type="button" class="quiet" onClick={() => void Notification.requestPermission().then(setBell)}><Icon name="bell" /> Notify me</button>}
-        <button type="button" class="quiet" aria-label={`Colours: ${theme}. Change to ${next}.`} onClick={() => setTheme(next)}>{theme}</button>
+        <button type="button" class="quiet" aria-label={`Colours: ${theme}. Change to ${next}.`} onClick={() => setTheme(next)}>Colours: {theme}</button>
       </header>
       <div id="content" tabIndex={-1}>
         {screen === "run" && rest[1] ? <RunPage key={rest[1]} project={rest[0]} name={rest[1]} tab={rest[2] ?? "tree"} more={rest[3] ?? ""} />
