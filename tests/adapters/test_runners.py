@@ -86,7 +86,7 @@ REPORT = "/scratch/r.xml"
         ("cat pytest", ""),
         ("# pytest", ""),
         ("echo 'x; pytest'", ""),
-        ("python manage.py test", ""),
+        ("python manage.py test", "django"),
         ("python -m mypy && echo -m pytest", ""),
         ("python -c 'import pytest'", ""),
         ("go vet ./...", ""),
