@@ -31,6 +31,7 @@ def project_in(folder: Path) -> Path:
     return project
 
 
+@pytest.mark.usefixtures("protocol_as_shipped")
 @pytest.mark.parametrize("at", POINTS)
 def test_a_crash_among_attempts(tmp_path: Path, at: int) -> None:
     project = project_in(tmp_path / "p")

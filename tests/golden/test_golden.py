@@ -63,6 +63,7 @@ from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
 from tests.golden.asked import ASKED
+from tests.golden.backlog import NIGHT
 from tests.golden.door import DOOR
 from tests.golden.earned import EARNED
 from tests.golden.merge import MERGED
@@ -198,6 +199,7 @@ GOLDEN = {
     "v2": V2,
     "v2-earned": EARNED,
     "v2-scout": SCOUTED,
+    "v2-backlog": NIGHT,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
