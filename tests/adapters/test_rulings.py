@@ -9,7 +9,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome, Check, Report
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_disagreements, has_results, hash_refutation
 from bough.core.verdict.report_reader import read_results
-from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_rewritten
+from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_rewritten
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -31,6 +31,14 @@ def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") ->
 )
 def test_a_pass_says_what_it_proves(base: CheckRun, now: CheckRun, says: str) -> None:
     assert decide_ruling(PYTEST, now, base.known(), "") == (says, True)
+
+
+def test_tests_of_a_file_that_could_not_be_loaded_are_not_new() -> None:
+    """Somebody else wrote them, and they spare an examination."""
+    base = Report("junit", (Case("t.py", "error"), Case("u.py::test_a", "passed")), passed=1, failed=1)
+    names = ("t.py::test_a", "u.py::test_a", "u.py::test_b")
+    now = Report("junit", tuple(Case(name, "passed") for name in names), passed=3)
+    assert find_added(now, base) == ("u.py::test_b",)
 
 
 def test_a_pass_says_how_many_tests_were_fixed() -> None:

@@ -1075,9 +1075,8 @@ class LessonRetired(Event, frozen=True):
     by: str = ""
 
 
-AnyEvent = (
-    RunStarted
-    | GoalListed
+BacklogEvent = (
+    GoalListed
     | GoalEdited
     | GoalDropped
     | GoalMoved
@@ -1089,6 +1088,11 @@ AnyEvent = (
     | NightEnded
     | LessonKept
     | LessonRetired
+)
+"""What happens in streams that are no run: lists of goals, and lessons."""
+AnyEvent = (
+    RunStarted
+    | BacklogEvent
     | WorkTaken
     | Disputed
     | ChangesAsked

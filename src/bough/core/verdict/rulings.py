@@ -206,11 +206,11 @@ def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
-    """Tests that pass and were not there at the base; none where the base cannot name its tests."""
-    known = {case.id for case in baseline.cases}
-    if baseline.passed + baseline.failed and not known:
+    """Tests that pass and were not there at the base, where a file that could not be loaded had its tests, too; none
+    where the base cannot name its tests."""
+    if baseline.passed + baseline.failed and not baseline.cases:
         return ()
-    return tuple(case.id for case in now.cases if case.outcome == "passed" and case.id not in known)
+    return tuple(find_carrying(now, baseline)[1])
 
 
 def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
