@@ -52,4 +52,5 @@ async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
 
 if __name__ == "__main__":
     call = f'{{"path": "{PARTS}", "start": {ROUND}, "lines": 1}}'
-    main(Entry("bough", IMPORTS, rounds, agents, "read", call, "done", '{"summary": "Everything is as it should be."}'))
+    done = '{"summary": "Everything is as it should be."}'
+    main(Entry("bough-agent", IMPORTS, rounds, agents, "read", call, "done", done))
