@@ -496,7 +496,7 @@ class Verifier(Protocol):
         ...
 
     def prefer(self, command: str, scouted: bool = False) -> None:
-        """Of the project's own candidates for a check, use this one: it was found to work at the base. `scouted`: it
+        """Use this one of the project's own candidates for a check: it was found to work at the base. `scouted`: it
         is none of them, but a model proposed it."""
         ...
 

@@ -44,7 +44,7 @@ def remember_project(root: Path) -> None:
 
 
 def write_private_page(name: str, page: str) -> Path | None:
-    """In the state folder, because a project without runs stays as it is. None: it cannot be written."""
+    """A folder in the state folder, because a project without runs stays as it is. None: it cannot be written."""
     try:
         file = Place(make_state_folder(), name)
         file.write(page.encode(), 0o600)

@@ -277,8 +277,7 @@ class NightWorker:
         if again or (name and item.running and not run.version):
             spent = (await session.view(item.run)).spend.cost if run.version else 0.0
             # What it has cost this night counts for the night, whatever happened in between.
-            tonight = item.night == night.number and item.taken is not None
-            before = item.taken.before if tonight and item.taken is not None else spent
+            before = item.taken.before if item.taken is not None and item.night == night.number else spent
             reserved = cost + spent - before if cost is not None else None
             known = item.taken or e.GoalTaken(item.run, night.started.base, commit=night.started.commit)
             return replace(known, cost=reserved, before=before, worker=worker_id())
@@ -302,10 +301,10 @@ class NightWorker:
         async with held:
             try:
                 report = await self._work_on(item, claim, stop)
-            except ClaimHeld:
-                return  # A person has resumed the run elsewhere: what comes of it is seen when that process ends.
-            except ClaimLost:
-                return  # This process was away for long, and another one has taken the goal.
+            except (ClaimHeld, ClaimLost):
+                # A person has resumed the run elsewhere, or this process was away for long and another one has taken
+                # the goal: what comes of it is seen when that process ends.
+                return
             except (BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
             if report is None:
@@ -360,13 +359,9 @@ class NightWorker:
         if not await session.store.read(outcome.run, GOAL, kinds=("TaskCreated",)):
             return report
         task = await session.task(outcome.run)
-        files = tuple(change.path for change in await session.workspaces.changes(task.base, task.tree))
-        counts = [
-            line.split("\t") for line in (await session.workspaces.count_changes(task.base, task.tree)).split("\0")
-        ]
-        added, removed = (
-            sum(int(line[at]) for line in counts if line[at : at + 1] and line[at].isdigit()) for at in (0, 1)
-        )
+        counts = await session.workspaces.count_changes(task.base, task.tree)
+        files = tuple(one.path for one in counts)
+        added, removed = sum(one.added for one in counts), sum(one.removed for one in counts)
         report = replace(report, files=files, added=added, removed=removed)
         if not (outcome.completed or (self.plan.partial and outcome.status == "not_proven")) or not files:
             return report

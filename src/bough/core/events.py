@@ -159,7 +159,7 @@ class CheckScouted(Event, frozen=True):
 
     commands: tuple[str, ...] = ()
     refused: dict[str, str] = {}
-    """Those that do not count, and why."""
+    """Commands that do not count, and why."""
     usage: Usage = Usage()
     cost: float | None = None
     model: str = ""
@@ -284,7 +284,7 @@ class CommandHeld(Event, frozen=True):
     id: str
     line: str
     task: str = ""
-    """Whose agent wants to run it."""
+    """The task whose agent wants to run it."""
     until: float = 0.0
     """When it is denied if nobody has answered; 0: it waits as long as the process that asks."""
 

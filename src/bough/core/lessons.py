@@ -107,7 +107,7 @@ def find_contradicted(kept: Mapping[int, KeptLesson], run: Run, task: Task) -> d
 
 
 def choose_lessons(kept: Mapping[int, KeptLesson], goal: Step) -> list[ProvenLesson]:
-    """Those whose files or check the goal touches, newest first, as far as they fit."""
+    """The lessons whose files or check the goal touches, newest first, as far as they fit."""
     named, room, chosen = set(find_expected_files(goal)), ROOM, list[ProvenLesson]()
     for one in reversed(list(kept.values())):
         lesson = one.lesson

@@ -49,7 +49,7 @@ class GoalLine(Struct, frozen=True):
     """What was tried, of a goal that was given up."""
     conflicts: dict[str, tuple[str, ...]] = {}
     together: str = ""
-    """Of the night branch: `on it`, or why it was left out; empty: there is none."""
+    """Whether it is on the night branch: `on it`, or why it was left out; empty: there is none."""
 
 
 class NightPage(Struct, frozen=True):

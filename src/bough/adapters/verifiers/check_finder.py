@@ -30,8 +30,8 @@ MOST_TOLD = 60
 
 
 def _guess_product(paths: Sequence[str]) -> list[str]:
-    """Of a language that nobody wrote a record for: files with the commonest suffix of those that are no data, and no
-    tests."""
+    """The sources of a language that nobody wrote a record for: files with the commonest suffix
+    of those that are neither data nor tests."""
     others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
     suffixes = Counter(find_suffix(path) for path in others)
     return [path for path in others if suffixes and find_suffix(path) == suffixes.most_common(1)[0][0]]
@@ -45,7 +45,7 @@ class CheckFinder:
         self.preferred = ""
         """The project's own command that was found to work; empty: none was tried, or the first candidate works."""
         self._told: dict[str, Mapping[str, str]] = {}
-        """Of the last tree."""
+        """What was found at the last tree."""
         self.scouted = False
         """A model proposed that command: it is no candidate."""
 

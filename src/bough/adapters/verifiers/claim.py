@@ -63,11 +63,11 @@ class ClaimTest:
 
     async def ask(self, work: CheckedWork) -> tuple[str, str]:
         """What came of wrong expectations, and the reason why the claim is not proven, when it is not."""
-        mended, added = rulings.find_carrying(work.ran.report, work.known.report)
-        tests = self._draw(work, [*mended, *added])
+        repaired, added = rulings.find_carrying(work.ran.report, work.known.report)
+        tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
             return "", ""
-        old, new = [test for test in tests if test in mended], [test for test in tests if test not in mended]
+        old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
         why, done = await self._ask_plainly(work, old, new)
         if why:
             return "", why

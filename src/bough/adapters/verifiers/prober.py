@@ -51,7 +51,7 @@ class Prober:
         self._texts = texts
         self._runner = runner
         self._passed: dict[tuple[str, str], set[Probe]] = {}
-        """By run and tree: probes that pass there. A merge, and the task above it, are often about the same tree."""
+        """The probes that pass, by run and tree. A merge, and the task above it, are often about the same tree."""
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         form = probe_forms.find_form(await self._find_framework(task, check), await self._workspaces.paths(task.tree))

@@ -69,6 +69,7 @@ from bough.adapters.workspaces.tree_cache import TreeCache, find_moves, make_mov
 from bough.core.active_files import Edge, find_edge
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
+from bough.core.verdict.texts import LineCount
 from bough.ports import Contents, FileChange, Merged, Mount
 from bough.trust import handles
 from bough.trust.files import Place
@@ -863,9 +864,14 @@ class GitWorkspaces:
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         return await _run_in_thread("compare", self._diff, base, tree, ("--stat" if stat else "-p",))
 
-    async def count_changes(self, base: str, tree: str) -> str:
-        """Every changed file with the number of lines added and removed, as `git diff --numstat -z` prints it."""
-        return await _run_in_thread("compare", self._diff, base, tree, ("--numstat", "-z"))
+    async def count_changes(self, base: str, tree: str) -> list[LineCount]:
+        """Every changed file with the number of lines added and removed."""
+        said = await _run_in_thread("compare", self._diff, base, tree, ("--numstat", "-z"))
+        entries = [entry.split("\t", 2) for entry in said.split("\0") if entry.count("\t") > 1]
+        return [
+            LineCount(path, 0, 0, True) if added == "-" else LineCount(path, int(added), int(removed))
+            for added, removed, path in entries
+        ]
 
     async def diff_file(self, base: str, tree: str, path: str) -> str:
         """The diff of one file. What its name says is no pattern."""

@@ -21,7 +21,7 @@ class GoalEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     needs: tuple[str, ...] = ()
     """Names of goals that must be proven first. It starts from their work."""
     priority: int = 0
-    """Those with a higher number begin first."""
+    """Goals with a higher number begin first."""
     labels: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     """Files that it is expected to change, where the person says so: goals that share one do not run at the same time
@@ -47,7 +47,8 @@ class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """What came of a goal, when its run ended or halted."""
 
     status: str
-    """As of the run: `completed`, `not_proven`, `failed`, `waiting`, `budget` …; `dropped`; `error`: it never ran."""
+    """How the run ended or halted: `completed`, `not_proven`, `failed`, `waiting`, `budget` …; `dropped`; `error`: it
+    never ran."""
     why: str = ""
     spend: Spend = Spend()
     until: float = 0.0
@@ -55,7 +56,7 @@ class GoalReport(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     branch: str = ""
     commit: str = ""
     address: str = ""
-    """Of its pull request."""
+    """The address of its pull request."""
     files: tuple[str, ...] = ()
     """What it changed."""
     added: int = 0

@@ -22,7 +22,7 @@ class BacklogItem(Struct, frozen=True):
     number: int
     entry: GoalEntry
     version: int = 0
-    """Of its own stream."""
+    """The version of its own stream."""
     dropped: bool = False
     run: str = ""
     """The run that works on it, or did."""

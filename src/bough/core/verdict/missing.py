@@ -74,7 +74,7 @@ _UNDECLARED = ", and nothing here declares it"
 
 
 def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], now: Collection[Case]) -> set[str]:
-    """Those of the tests that the goal does not ask for, and that fail now as they did before."""
+    """Tests that the goal does not ask for, and that fail now as they did before."""
     told = {case.id: _normalize(case.message) for case in before}
     same = {case.id for case in now if told.get(case.id) == _normalize(case.message)}
     return {id for id in aside if id in same} & {*keep_aside(aside, goal)}

@@ -57,7 +57,7 @@ class PlainCheck(Struct, frozen=True):
     named: bool
     """It says which tests fail. Otherwise all of its output counts."""
     wrong: Mapping[int, Mapping[str, str]] = {}
-    """Of those of its programs, by number, whose expected values are wrong: the tests, by their names there."""
+    """The tests of programs whose expected values are wrong, by the program's number and their names there."""
 
 
 Source = tuple[Mapping[str, str], Sequence[str]]
@@ -103,7 +103,7 @@ def join_programs(
 
 
 def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dict[str, str]]:
-    """By file, the tests that are in it, by their names there."""
+    """The tests of each file, by their names there."""
     files = {test: find_file(test) for test in tests}
     held = {
         path: {test for test in tests if path == files[test] or (files[test] not in texts and _holds(path, test))}
@@ -204,7 +204,7 @@ class PlainResult(Struct, frozen=True):
     failing: set[str]
     """The tests that fail with wrong expected values, as they should."""
     hollow: set[str]
-    """Those that pass."""
+    """The tests that pass."""
 
 
 def read_result(text: str, exit_status: int | None, plain: PlainCheck) -> PlainResult:

@@ -275,7 +275,7 @@ class Runner:
         return ""
 
     def find_passed(self, output: str) -> set[str]:
-        """Of such a run, the files whose tests all passed; or the tests, where they are run by name."""
+        """The files of such a run whose tests all passed; or the tests, where they are run by name."""
         return set()
 
 

@@ -16,6 +16,15 @@ class FileChange(Struct, frozen=True):
     path: str
 
 
+class LineCount(Struct, frozen=True):
+    """How much of a file differs between two trees."""
+
+    path: str
+    added: int
+    removed: int
+    binary: bool = False
+
+
 @runtime_checkable
 class ComparableTexts(Protocol):
     """Texts that know which of them differ without being read."""

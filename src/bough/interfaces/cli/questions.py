@@ -36,7 +36,7 @@ class Person:
         self.requirements: tuple[Requirement, ...] = ()
         """The requirements read from the goal."""
         self._one_question = asyncio.Lock()
-        """Of several tasks, one asks at a time here; all of them can be answered elsewhere meanwhile."""
+        """One of several tasks asks at a time here; all of them can be answered elsewhere meanwhile."""
 
     @asynccontextmanager
     async def _aside(self) -> AsyncIterator[None]:

@@ -4,11 +4,12 @@ parts."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
 from bough.core.verdict.language import is_test_path
+from bough.core.verdict.texts import LineCount
 
 Json = dict[str, Any]
 Row = list[Any]
@@ -22,16 +23,18 @@ DATA = r"\.(json|jsonl|ndjson|csv|tsv|xml|svg|lock|sum|snap|po|txt|log|map|min\.
 ORDER = ("product", "tests", "data")
 
 
-def list_files(numbers: str) -> list[Json]:
-    """Every changed file, from `git diff --numstat -z`: product code before tests before data."""
-    made = []
-    for entry in numbers.split("\0"):
-        added, _, rest = entry.partition("\t")
-        removed, _, name = rest.partition("\t")
-        if name:
-            binary = added == "-"
-            counts = {"added": 0 if binary else int(added), "removed": 0 if binary else int(removed)}
-            made.append({"name": name, **counts, "binary": binary, "kind": find_kind(name)})
+def list_files(counts: Iterable[LineCount]) -> list[Json]:
+    """Every changed file: product code before tests before data."""
+    made = [
+        {
+            "name": one.path,
+            "added": one.added,
+            "removed": one.removed,
+            "binary": one.binary,
+            "kind": find_kind(one.path),
+        }
+        for one in counts
+    ]
     return sorted(made, key=lambda file: (ORDER.index(file["kind"]), file["name"]))
 
 

@@ -244,7 +244,7 @@ class LiveRuns:
         return (await self.journal.store.runs())[::-1]
 
     async def find_unfinished(self, names: list[str]) -> list[str]:
-        """Those that run, or wait for someone. What has ended is looked at again after a while, not each time."""
+        """The runs that work, or wait for someone. What has ended is looked at again after a while, not each time."""
         now, found = time.monotonic(), []
         for name in names:
             if self._ended.get(name, -RECHECK) + RECHECK > now:

@@ -194,8 +194,8 @@ async def get_files(request: Request) -> Response:
     root, _, live = await request.app.state.house.run(request)
     async with open_session(root) as opened:
         found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
-        numbers = await opened.workspaces.count_changes(found.base, found.tree)
-    return make_response({"files": changes.list_files(numbers)})
+        counts = await opened.workspaces.count_changes(found.base, found.tree)
+    return make_response({"files": changes.list_files(counts)})
 
 
 async def get_diff(request: Request) -> Response:

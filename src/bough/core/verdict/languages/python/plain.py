@@ -312,7 +312,7 @@ class _Plain(ast.NodeTransformer):
 
     def __init__(self, wanted: Collection[str] | None) -> None:
         self.calls: list[str] = []
-        """Of the program: pairs of a test's name and a function."""
+        """The tests of the program: pairs of a test's name and a function."""
         self._wanted = wanted
         self._names: dict[str, str] = {}
 
