@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
-from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.registry import LANGUAGES, find_language
 from bough.core.verdict.runners import is_placeholder
 
 THE_CHECK = "the check"
@@ -137,7 +137,8 @@ def _first_line(message: str) -> str:
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
     """The lines of the test that the work changed; where the test itself is unchanged, nothing."""
-    path = one.path if one.path in before else next((path for path in before if _is_in_module(path, one.test)), "")
+    held = (path for path in before if find_language(path).holds_test(one.test, path))
+    path = one.path if one.path in before else next(held, "")
     if not path or before[path] == after.get(path):
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
@@ -149,11 +150,6 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
             removed += old[max(a, start) : min(b, end)]
             added += new[c:d]
     return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
-
-
-def _is_in_module(path: str, test: str) -> bool:
-    """A runner may refer to a file as a module (`tests.test_calc.Adding.test_add`)."""
-    return test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
 
 
 def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
