@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.messages import Call
+from bough.core.planning.plan import describe_command
 from bough.core.settings.agent_settings import title_of
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal.formatting import (
@@ -282,7 +283,7 @@ def _tell_question_asked(event: e.QuestionAsked, follow: _Follow) -> Told:
 
 def _tell_task_created(event: e.TaskCreated, follow: _Follow) -> Told:
     step = event.step
-    about = headline(step.title or step.instructions) or step.run or step.test_command or step.name
+    about = headline(step.title or step.instructions) or describe_command(step) or step.test_command or step.name
     return f"task created: {one_line(about)}", ""
 
 
