@@ -11,8 +11,8 @@ from bough.core.planning.plan import Condition, Machine, Plan, Step, describe_co
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import classify_step, is_tested_by_default
-from bough.interfaces.terminal.formatting import count_cells, cut, first_line, headline, one_line, pad, pluralize
 from bough.interfaces.terminal.output import Span
+from bough.views.formatting import count_cells, cut, first_line, headline, one_line, pad, pluralize
 
 Row = list[Span]
 ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
