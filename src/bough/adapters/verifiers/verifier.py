@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import ClaimTest
-from bough.adapters.verifiers.judge import Judge
+from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
@@ -61,7 +61,7 @@ class ProjectVerifier:
         await self._runner.sweep(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
-            await asyncio.wait([self._runner.at_tree(run, task, check, task.base)])
+            await asyncio.wait([self._runner.at_tree(Work(run, task, check), task.base)])
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
@@ -72,23 +72,22 @@ class ProjectVerifier:
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
         if fresh:
             self._runner.baselines.forget(task.base)
-        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        known = await self._runner.at_tree(Work(run, task, check), task.base, progress)
         if not known.ran_tests:
-            check, known = await self._try_others(run, task, check, known, progress)
+            check, known = await self._try_others(Work(run, task, check), known, progress)
         return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
 
-    async def _try_others(
-        self, run: Run, task: Task, check: Check, known: Baseline, say: Say
-    ) -> tuple[Check, Baseline]:
+    async def _try_others(self, work: Work, known: Baseline, say: Say) -> tuple[Check, Baseline]:
         """The candidate that runs the most tests, where the first runs none. Failing tests are no reason to switch: the
         suite that shows the person's bug is the right one."""
+        task, check = work.task, work.check
         tried, until = [(check, known)], time.monotonic() + TRYING
         for other in await self._finder.list_others(task, check):
             if (left := until - time.monotonic()) < 1:
                 break
             say(f"{check.command} ran no test: trying {other.command}")
             briefly = replace(task, rules=replace(task.rules, check_timeout=min(left, task.rules.check_timeout)))
-            tried.append((other, await self._runner.at_tree(run, briefly, other, task.base, say)))
+            tried.append((other, await self._runner.at_tree(Work(work.run, briefly, other), task.base, say)))
         best, found = max(tried, key=lambda each: (each[1].ran_tests, each[1].mute and not each[1].exit_status))
         if best is check:
             return check, known
@@ -111,14 +110,15 @@ class ProjectVerifier:
 
     async def try_check(self, run: Run, task: Task, command: str, progress: Say) -> BaseChecked | str:
         check = await self._finder.make_scouted(task, command)
-        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        work = Work(run, task, check)
+        known = await self._runner.at_tree(work, task.base, progress)
         if known.lacking:
             return known.lacking
-        ran = await self._runner.once(run, task, check, task.base)
+        ran = await self._runner.once(work, task.base)
         if not known.ran_tests and not count_told(ran.text):
             return "no test was seen in its output"
         broken = await self._finder.break_product(task.base)
-        on_broken = await self._runner.once(run, task, check, broken, progress)
+        on_broken = await self._runner.once(work, broken, progress)
         now = on_broken.known()
         if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
             return "it passes on a broken product, too"
@@ -127,12 +127,14 @@ class ProjectVerifier:
         return replace(told, scouted=True)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
-        return await self._judge.judge(run, task, check, workspace, progress)
+        if check is None or not task.step.requires_testing:
+            return Judgement(rule_without_check(task))
+        return await self._judge.judge(Work(run, task, check), workspace, progress)
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Say
     ) -> tuple[Failure, ...]:
-        return await self._judge.regressions(run, task, check, before, progress)
+        return await self._judge.regressions(Work(run, task, check), before, progress)
 
     async def run_tests(
         self,
@@ -145,12 +147,10 @@ class ProjectVerifier:
         only: Sequence[str] = (),
         falsify: bool = False,
     ) -> MixedRun:
-        return await self._originals.run_tests(
-            run, task, check, product=product, tests=tests, only=only, falsify=falsify
-        )
+        return await self._originals.run_tests(Work(run, task, check), product, tests, only, falsify)
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        known = await self._runner.at_tree(run, task, check, task.base)
+        known = await self._runner.at_tree(Work(run, task, check), task.base)
         return known.exit_status is not None and 0 < known.exit_status < CRASHED
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
@@ -159,7 +159,7 @@ class ProjectVerifier:
     async def probe(
         self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
     ) -> tuple[Probed, ...]:
-        return await self._prober.probe(run, task, check, chosen, progress, once)
+        return await self._prober.probe(Work(run, task, check), chosen, progress, once)
 
     async def close(self) -> None:
         for begun in self._begun:
