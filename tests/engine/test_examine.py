@@ -48,7 +48,7 @@ FIRST = probe(
 )
 EMPTY = probe(
     "An empty list is a ValueError.",
-    "raises ValueError when items is empty",
+    "equal maxima. It raises ValueError when items is empty",  # From one requirement into the next.
     "from pick import argmax; self.assertRaises(ValueError, argmax, [])",
     2,
 )
