@@ -18,6 +18,7 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
+from bough.core.verdict.texts import find_block
 
 MOST_CASES = 8
 """Cases of one probe."""
@@ -276,25 +277,9 @@ def split_cases(text: str, begins: str, by_name: bool = False) -> list[tuple[str
     starts = [(at, slug(found[1], 40)) for at, line in enumerate(lines) if begins and (found := re.match(begins, line))]
     if not 1 < len(starts) <= MOST_CASES or len({name for _, name in starts}) < len(starts):
         return [("", text)]
-    spans = [(_find_top(lines, at), _find_end(lines, at)) for at, _ in starts]
+    spans = [find_block(lines, at) for at, _ in starts]
     files = []
     for (_, name), own in zip(starts, spans, strict=True):
         others = {at for span in spans if span != own for at in range(*span)}
         files.append((name, "".join(line for at, line in enumerate(lines) if at not in others).rstrip() + "\n"))
     return files
-
-
-def _find_top(lines: list[str], at: int) -> int:
-    while at and lines[at - 1].strip().startswith(("@", "#[")):
-        at -= 1
-    return at
-
-
-def _find_end(lines: list[str], at: int) -> int:
-    """The line after a test: the next one that is not indented further and does not close it."""
-    depth = len(lines[at]) - len(lines[at].lstrip())
-    for end in range(at + 1, len(lines)):
-        line = lines[end]
-        if line.strip() and len(line) - len(line.lstrip()) <= depth and line.strip()[0] not in ")]}":
-            return end
-    return len(lines)

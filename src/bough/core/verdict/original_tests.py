@@ -18,6 +18,7 @@ from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
 from bough.core.verdict.registry import LANGUAGES, find_language
 from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.texts import find_block
 
 THE_CHECK = "the check"
 """Used for its tests where they have no names."""
@@ -156,19 +157,7 @@ def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
     """Where a test is in its file; the whole file when its name is not found there."""
     name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(test))[-1].strip()
     at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
-    if at is None:
-        return 0, len(lines)
-    indent = len(lines[at]) - len(lines[at].lstrip())
-    while at and lines[at - 1].strip().startswith(("@", "#[")):
-        at -= 1
-    begun = next(n for n in range(at, len(lines)) if name in lines[n])
-    end = begun + 1
-    while end < len(lines):
-        line = lines[end]
-        if line.strip() and len(line) - len(line.lstrip()) <= indent and not re.match(r"\s*[)\]}]", line):
-            break
-        end += 1
-    return at, end
+    return find_block(lines, at) if at is not None else (0, len(lines))
 
 
 def _limit_lines(lines: Sequence[str]) -> str:
