@@ -129,7 +129,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
         prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=heat, pictures=pictures)
     began = ports.timer()
     try:
-        answer = await model.ask(prompt, partial(ports.progress, task.id))
+        answer = await model.ask(prompt, partial(ports.streamed, task.id))
     except WaitEnded:
         return  # It is asked again on resume.
     except Passing as error:
