@@ -36,6 +36,7 @@ from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
+from bough.app.activity import name_activity_file
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.commit_messages import render_run_message, render_step_message
@@ -554,7 +555,8 @@ class Session(Journal, frozen=True):
         it can be removed again."""
         async with self._hold(name) as (claim, _):
             await self.workspaces.forget(name)
-            (self.home / f"pr-{name}.md").unlink(missing_ok=True)
+            for file in (f"pr-{name}.md", name_activity_file(name)):
+                (self.home / file).unlink(missing_ok=True)
             await self.store.forget(claim)
 
     def size(self) -> int:
