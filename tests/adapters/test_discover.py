@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.dependents import find_dependents
 from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.languages.make import Make
+from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 
 STEP = Step("insert-line", "Insert a line.")
