@@ -102,6 +102,7 @@ class Judge:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(run, check, ran, task, say)
         known = await self._runner.at_tree(run, task, check, task.base)
+        await self._runner.require_commands(task, check, ran, known)
         return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known)
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:
