@@ -222,14 +222,19 @@ class NightWorker:
         )
 
     async def _find_touched(self) -> dict[str, Touched]:
-        """What the goals of this process have changed so far."""
-        found: dict[str, Touched] = {}
-        for name, live in self.live.items():
-            with suppress(UsageError, WorkspaceError):  # It has not begun, or is just being written.
+        """What the goals of this process have changed so far, where there is a choice that it could change."""
+        if sum(not item.taken and not item.dropped for item in self.backlog.items.values()) < 2:
+            return {}
+
+        async def look(live: _Live) -> Touched:
+            try:
                 task = await self.session.task(live.item.run)
                 changes = await self.session.workspaces.changes(task.base, task.tree)
-                found[name] = {change.path: False for change in changes}
-        return found
+            except (UsageError, WorkspaceError):  # It has not begun, or is just being written.
+                return {}
+            return {change.path: False for change in changes}
+
+        return dict(zip(self.live, await asyncio.gather(*map(look, self.live.values())), strict=True))
 
     async def _find_full_disk(self) -> str:
         if not self.plan.max_disk or len(self.live) >= self.plan.jobs:
