@@ -147,8 +147,8 @@ def _changed_to_dict(one: AddedGoal) -> dict[str, Any]:
 
 
 def _print_added(added: Sequence[AddedGoal]) -> None:
-    from bough.interfaces.terminal.formatting import first_sentence
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_sentence
 
     page = make_output()
     for one in added:
@@ -219,8 +219,8 @@ def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) 
 
 
 def _confirm(issues: Sequence[Issue]) -> bool:
-    from bough.interfaces.terminal.formatting import first_sentence, one_line, pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_sentence, one_line, pluralize
 
     page = make_output()
     for issue in issues:
@@ -246,9 +246,9 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.core.backlog.state import Backlog
-    from bough.interfaces.terminal.formatting import first_sentence, pad
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_sentence, pad
     from bough.views.night import HEADINGS, make_page
 
     try:

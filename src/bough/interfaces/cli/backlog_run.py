@@ -178,8 +178,8 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
 def _tell(page: TerminalOutput, backlog: Backlog, record: e.Record) -> None:
     """One line for what happened to the list."""
     from bough.core import events as e
-    from bough.interfaces.terminal.event_lines import STATUS_STYLES, STATUS_WORDS
-    from bough.interfaces.terminal.formatting import first_sentence, format_clock, pluralize
+    from bough.views.formatting import first_sentence, format_clock, pluralize
+    from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS
 
     clock, style, text = format_clock(record.at), "", ""
     item = backlog.items.get(record.task)
@@ -214,7 +214,7 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> str:
 
     from bough.core.errors import Unavailable
     from bough.interfaces.cli.pr import write_description
-    from bough.interfaces.terminal.formatting import first_sentence
+    from bough.views.formatting import first_sentence
 
     description, goal = await write_description(opened, run)
     create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]

@@ -18,10 +18,10 @@ from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, RUN
-from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
 from bough.trust.files import Place
 from bough.trust.programs import open_own
+from bough.views.formatting import pluralize
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5

@@ -19,11 +19,10 @@ from bough.core.backlog.state import Backlog, evolve_backlog
 from bough.core.errors import BoughError, NewerRun, NotFound
 from bough.core.ids import GOAL, RUN, child_path, parent_path
 from bough.core.tree.task_state import SETTLED
-from bough.interfaces.cli.targets import find_standing
-from bough.interfaces.terminal.run_tree import TaskRow, list_rows
 from bough.views.charts import CHART_KINDS, Charts
 from bough.views.night import NightPage
 from bough.views.run_view import LIVE_KINDS, RunView
+from bough.views.task_rows import TaskRow, list_rows
 from bough.views.waiting import KINDS as WAITING_KINDS
 from bough.views.waiting import WaitingView
 
@@ -102,7 +101,7 @@ class LiveRun:
                 if not await self._journal.store.read(self.view.name, RUN, limit=1):
                     self._looked = 0.0
                     raise Gone(f"{self.view.name} was removed.")
-            self.status, self.holder = await find_standing(self._journal, self.view)
+            self.status, self.holder = await self._journal.standing(self.view)
             self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
             self.activity = load_activity(self._journal.root / ".bough", self.view.name) if self.holder else {}
 

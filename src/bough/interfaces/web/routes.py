@@ -22,11 +22,11 @@ from bough.app import Session, open_journal, open_session
 from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
-from bough.interfaces.terminal.rewind_points import describe_point
 from bough.interfaces.web import changes, pages
 from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
 from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
+from bough.views.details import describe_point
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
