@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -231,8 +232,6 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> str:
 
 def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
     """What a program of the person's own says. It must not ask anything: nobody is there to answer."""
-    import subprocess
-
     from bough.core.errors import Unavailable
     from bough.trust.programs import make_environment, run_program
 
