@@ -24,6 +24,7 @@ from bough.adapters.verifiers.check_artifacts import has_completed, load_report,
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
+from bough.core.errors import SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
@@ -31,7 +32,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
 from bough.core.verdict.cases import strip_root
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
-from bough.core.verdict.missing import Base, names_dependencies
+from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.runner import Progress
 from bough.core.verdict.runners import (
@@ -154,6 +155,16 @@ class CheckRunner:
         if self._find_lender(work, tree) is not None:
             return asyncio.create_task(measure())
         return self.baselines.begin(tree, work.check, measure)
+
+    async def require_commands(self, task: Task, check: Check, ran: CheckRun, known: Baseline) -> None:
+        """What only the end of a check needs (a linter after the tests) shows when all tests pass, which they did not
+        at the base: it is no bug of the work, and no hunter could repair it."""
+        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
+            return
+        base = Base({}, await self._workspaces.paths(task.base), task.step.instructions)
+        lacks = find_missing(ran.finished.exit_status, check.command, ran.text, ran.report, base)
+        if lacks is not None and lacks.kind == "command":
+            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
 
     async def sweep(self, run: Run) -> None:
         """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes

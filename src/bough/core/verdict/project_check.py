@@ -34,6 +34,7 @@ MOST_CANDIDATES = 8
 _SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
+_INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
@@ -147,7 +148,11 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
         command = _LAUNCHERS.sub("", one.command)
         name = recognise(command)
         runner = find_runner(name)
-        if not is_harmless(command) or (runner.wraps if runner else not _runs_tests(command, look, targets)):
+        if (
+            not is_harmless(command)
+            or _INSTALLS.match(command)
+            or (runner.wraps if runner else not _runs_tests(command, look, targets))
+        ):
             continue
         rest = runner.strip_reporting(command) if runner else None
         found.append((one._replace(command=command), name, rest))
