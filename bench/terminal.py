@@ -26,11 +26,12 @@ from tests.interfaces.journals import started, task_events
 from bough.core.events import AnyEvent, Record
 from bough.core.ids import GOAL, RUN
 from bough.core.tree.task_state import State
-from bough.interfaces.terminal.event_lines import STATE_STYLES
-from bough.interfaces.terminal.formatting import format_duration
 from bough.interfaces.terminal.live_display import LiveDisplay
 from bough.interfaces.terminal.output import TerminalOutput, make_output
-from bough.interfaces.terminal.run_tree import ICONS, describe_rounds, describe_standing, describe_task, list_rows
+from bough.interfaces.terminal.run_tree import ICONS
+from bough.views.formatting import format_duration
+from bough.views.task_rows import describe_rounds, describe_standing, describe_task, list_rows
+from bough.views.vocabulary import STATE_STYLES
 
 FRAMES = 200
 NOW = time.time()

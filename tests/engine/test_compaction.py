@@ -29,9 +29,9 @@ from bough.core.rules import Rules
 from bough.core.stuck.signals import StuckRules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.interfaces.terminal.event_lines import Teller
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.event_lines import Teller
 from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
 from tests.harness import (

@@ -15,10 +15,10 @@ from bough.core import events as e
 from bough.core.budget.ledger import Limits
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
-from bough.interfaces.terminal.run_tree import describe_task
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import view_run
+from bough.views.task_rows import describe_task
 from tests import zygote
 from tests.engine.merge_victim import NAMES, model_answer
 from tests.engine.test_parallel import (

@@ -13,9 +13,9 @@ from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.tree.task_state import State
-from bough.interfaces.terminal.event_lines import Teller
 from bough.testing import call
 from bough.testing.scripted import combine_answers, raw_call
+from bough.views.event_lines import Teller
 from bough.views.run_view import Outcome
 from tests.harness import Journal, carry_out, make_project
 from tests.wire import Seen, WireModel

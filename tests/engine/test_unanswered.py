@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Usage
-from bough.interfaces.terminal.event_lines import Teller
-from bough.interfaces.terminal.formatting import format_spend
 from bough.testing import call
+from bough.views.event_lines import Teller
+from bough.views.formatting import format_spend
 from bough.views.run_view import Outcome
 from tests.harness import FIXED, Journal, carry_out, journal_of, make_project
 from tests.wire import Cut, Reply, Status, WireModel

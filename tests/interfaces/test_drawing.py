@@ -19,17 +19,20 @@ from bough.core.planning.plan import Plan, Role, Step
 from bough.core.tree.task_state import State
 from bough.interfaces import terminal
 from bough.interfaces.terminal.conversation import Conversation
-from bough.interfaces.terminal.event_lines import ROLES, STATUS_WORDS, TELL, Teller, format_line
-from bough.interfaces.terminal.formatting import count_cells
-from bough.interfaces.terminal.next_steps import list_next_steps
-from bough.interfaces.terminal.output import STYLES, TerminalOutput
+from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
-from bough.interfaces.terminal.rewind_points import describe_round
-from bough.interfaces.terminal.run_tree import ICONS, list_rows, render_heading, render_table
+from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_table
 from bough.interfaces.terminal.runs_table import render_runs
-from bough.interfaces.terminal.verdict_text import describe_verdict, list_shortcomings
-from bough.views.details import point_of
+from bough.views import telling
+from bough.views.details import describe_round, point_of
+from bough.views.event_lines import NEWS, Teller
+from bough.views.formatting import count_cells
+from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView, view_run
+from bough.views.task_rows import list_rows
+from bough.views.verdict_text import describe_verdict, list_shortcomings
+from bough.views.vocabulary import ROLES, STATUS_WORDS
+from tests.golden.test_golden import GOLDEN, records
 from tests.interfaces.journals import started, task_events
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\r\nc\u202ed\x00 漢字 " + "long " * 30
@@ -128,7 +131,14 @@ def test_a_stream_without_unicode_gets_plain_signs() -> None:
 
 
 def test_every_event_can_be_told() -> None:
-    assert set(TELL) == set(get_args(e.AnyEvent)) - set(get_args(e.BacklogEvent))
+    kinds = set(get_args(e.AnyEvent)) - set(get_args(e.BacklogEvent))
+    assert kinds > NEWS
+    for events in GOLDEN.values():  # They hold every kind of event.
+        teller = Teller()
+        for kept in records(events):
+            if type(kept.event) in kinds:
+                words, style = teller.tell(kept)
+                assert words and style in ("", *STYLES)
     assert set(ICONS) == set(State)
     assert set(ROLES) == set(get_args(Role))
     assert {*get_args(e.Halt), *get_args(e.End), "running", "interrupted"} == set(STATUS_WORDS)
@@ -209,7 +219,8 @@ def test_every_style_is_one_that_paper_knows() -> None:
     """A span with an unknown style breaks only at a terminal with colours, where no test looks."""
     used = {
         (path.name, node.lineno): node.elts[1].value
-        for path in Path(terminal.__file__).parent.glob("*.py")
+        for package in (terminal, telling)
+        for path in Path(package.__file__ or "").parent.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[1], ast.Constant)
     }

@@ -10,12 +10,14 @@ from bough.core.planning.plan import Step
 from bough.core.stuck.detector import Signal
 from bough.core.stuck.signals import Pattern, SoftLimit
 from bough.core.tree.task_state import State
-from bough.interfaces.cli.json_output import task_to_dict
 from bough.interfaces.cli.stats import _render_lines
-from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, Teller
-from bough.interfaces.terminal.run_tree import describe_trouble, list_rows, render_table
+from bough.interfaces.terminal.run_tree import render_table
+from bough.views.event_lines import Teller
+from bough.views.json_output import task_to_dict
 from bough.views.run_view import RunView, view_run
 from bough.views.stats import compute_stats
+from bough.views.task_rows import describe_trouble, list_rows
+from bough.views.vocabulary import PATTERNS, RUNGS
 from tests.golden.test_golden import records
 from tests.interfaces.journals import started, task_events
 

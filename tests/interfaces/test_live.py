@@ -16,9 +16,9 @@ from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal import plain_display
-from bough.interfaces.terminal.formatting import count_cells
 from bough.interfaces.terminal.live_display import LiveDisplay, Painter
 from bough.interfaces.terminal.output import Line, TerminalOutput, make_output
+from bough.views.formatting import count_cells
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.vt import Terminal
 

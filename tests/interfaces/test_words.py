@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.textual import cleaning
-from bough.interfaces.terminal import formatting
+from bough.views import formatting
 
 ANY_TEXT = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b\x9b\x07\r\n\t\x00\x7f\u202e\u2066\ud800[]0;31mJ")), max_size=60

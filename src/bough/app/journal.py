@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.adapters.stores.liveness import describe_worker
 from bough.adapters.workspaces.home import find_root
 from bough.app.journal_location import find_address, open_store
 from bough.core.errors import NotFound, StoreError, UsageError
@@ -54,8 +55,31 @@ class Journal(Struct, frozen=True):
             raise UsageError(f"`{name}` is ambiguous: {', '.join(matches)}.")
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
 
-    def _list_work_folders(self) -> list[str]:
+    async def find_task(self, run: str | None, task: str | None) -> tuple[str, str | None]:
+        """The run and the task that `[RUN] [TASK]` mean. A task path alone refers to the latest run."""
+        if run is None or task is not None:
+            name = await self.find(run)
+            if task is not None and not await self._has_task(name, task):
+                raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+            return name, task
+        try:
+            return await self.find(run), None
+        except UsageError as error:
+            latest = (await self.store.runs())[-1:]
+            if latest and await self._has_task(latest[0], run):
+                return latest[0], run
+            if isinstance(error, NotFound) and latest:
+                raise NotFound(
+                    f"There is no run `{run}` here, and the latest run has no such task: `bough runs` and `bough show` "
+                    "list them."
+                ) from None
+            raise
 
+    async def _has_task(self, run: str, task: str) -> bool:
+        """Whether it exists or is planned."""
+        return bool(await self.store.read(run, task, kinds=("TaskCreated",))) or task in (await self.view(run)).tasks
+
+    def _list_work_folders(self) -> list[str]:
         folder = self.root / ".bough" / "repo.git" / "histories"
         if find_address(self.root):  # Other machines may know its work.
             return []
@@ -84,6 +108,13 @@ class Journal(Struct, frozen=True):
         for path in run.unsure:
             run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
         return run
+
+    async def standing(self, run: RunView) -> tuple[str, str | None]:
+        """The status of a run and the process that runs it. `interrupted`: unfinished, and no process runs it."""
+        holder = await self.store.holder(run.name, RUN)
+        if holder is not None:
+            return "running", describe_worker(holder)
+        return "interrupted" if run.status == "running" else run.status, None
 
     async def waiting(self, name: str) -> str:
         """What a run on many machines waits for, in a sentence; empty: for nothing that is missing."""

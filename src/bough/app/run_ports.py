@@ -22,6 +22,7 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
+from bough.app.activity import ActivityFile
 from bough.app.agent_pool import Agents
 from bough.app.choices import Choices, RunObserver
 from bough.app.cluster import find_clock
@@ -83,6 +84,8 @@ async def open_ports(
         for last in (verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
+        activity = ActivityFile(session.home, watch)
+        closing.callback(activity.close)
         ports = Ports(
             store=session.store,
             models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]
@@ -100,10 +103,11 @@ async def open_ports(
             stop=watch.stop,
             inbox=inbox,
             fence=fence,
-            progress=watch.progress,
-            doing=watch.doing,
+            progress=activity.progress,
+            streamed=watch.progress,
+            doing=activity.doing,
             waiting=watch.waiting,
-            recorded=_record_spans(watch, spans),
+            recorded=_record_spans(activity, spans),
             approve=watch.approve,
             ask=watch.ask,
             person=find_person(),
@@ -321,13 +325,13 @@ def _choose_prompts(session: Session) -> Callable[[str], str]:
     return prompts_of(rules, session.home)
 
 
-def _record_spans(watch: RunObserver, spans: Spans | None) -> Callable[[e.Record], None]:
+def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Record], None]:
     if spans is None:
-        return watch.recorded
+        return activity.recorded
 
     def recorded(record: e.Record) -> None:
         spans.recorded(record)
-        watch.recorded(record)
+        activity.recorded(record)
 
     return recorded
 

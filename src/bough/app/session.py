@@ -37,6 +37,7 @@ from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
+from bough.app.activity import name_activity_file
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.commit_messages import render_run_message, render_step_message
@@ -555,7 +556,8 @@ class Session(Journal, frozen=True):
         it can be removed again."""
         async with self._hold(name) as (claim, _):
             await self.workspaces.forget(name)
-            (self.home / f"pr-{name}.md").unlink(missing_ok=True)
+            for file in (f"pr-{name}.md", name_activity_file(name)):
+                (self.home / file).unlink(missing_ok=True)
             await self.store.forget(claim)
 
     def size(self) -> int:
@@ -821,6 +823,8 @@ def build_surroundings(root: Path, folder: str, config: settings.Config, env: Ma
     if chosen.env_file:
         variables = read_variables(Place(root, chosen.env_file, links=True))
     environment = find_environment(root, folder, env)
+    if environment is not None and config.sandbox.mode == "none":  # Then checkouts have no link to it.
+        environment = replace(environment, inside="")
     return Surroundings(
         environment=environment,
         sources=find_editable_sources(environment, root) if environment is not None else (),

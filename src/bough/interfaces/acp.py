@@ -29,12 +29,13 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Step, build_goal_step
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task_state import SETTLED, State
-from bough.interfaces.terminal.event_lines import Teller
-from bough.interfaces.terminal.formatting import one_line
 from bough.ports import Approval, Stop
 from bough.trust.files import Place
+from bough.views.event_lines import Teller
+from bough.views.formatting import one_line
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
+from bough.views.vocabulary import OVER
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",
@@ -47,8 +48,6 @@ KINDS: dict[str, schema.ToolKind] = {
 }
 SHOWN = 4_000
 """Maximum characters of a tool's output that are sent to the editor."""
-OVER = ("completed", "not_proven", "failed")
-"""Any other run resumes with the next prompt, even one whose process died."""
 
 
 class SavedSession(Struct):

@@ -25,9 +25,9 @@ from pydantic import BaseModel, Field
 from bough import __version__
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
-from bough.interfaces.terminal.event_lines import Teller
-from bough.interfaces.terminal.formatting import one_line
 from bough.trust.programs import open_own, start_own
+from bough.views.event_lines import Teller
+from bough.views.formatting import one_line
 
 POLL = 0.2
 """Seconds between polls of a run's output; each reports only the latest news."""

@@ -9,6 +9,9 @@ from bough.core.events import ChildSettled
 from bough.core.messages import Replied
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note
+from bough.views.formatting import first_line, one_line
+from bough.views.task_view import describe_call
+from bough.views.vocabulary import describe_state
 
 
 class TaskDetail(Struct, frozen=True):
@@ -62,3 +65,20 @@ def point_of(task: Task) -> Point:
     return Point(
         task.at, task.tree, bool(task.plan.steps), task.attempt is not None, replied, settled[-1] if settled else None
     )
+
+
+def describe_point(point: Point) -> str:
+    """What happened last."""
+    if point.attempted or not point.has_steps:
+        return describe_round(point)
+    if point.settled is None:
+        return "before its first step"
+    return f"its step {point.settled.child} is {describe_state(point.settled.state)}"
+
+
+def describe_round(point: Point) -> str:
+    """What happened in the round that ended here."""
+    if point.replied is None:
+        return "before its first round"
+    calls = ", ".join(one_line(describe_call(call)) for call in point.replied.calls)
+    return calls or f"says: {first_line(point.replied.text)}"

@@ -13,16 +13,9 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Trouble
 from bough.core.messages import Call, Usage
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, describe_command
 from bough.core.tree.task_state import State
-
-RUNG_WORDS = {
-    "prune": "pruning the context",
-    "decompose": "splitting the task",
-    "replan": "planning another approach",
-    "ask": "asking you",
-}
-"""Rungs that take a while, as what the task is doing."""
+from bough.views.vocabulary import RUNGS_UNDER_WAY
 
 
 class TaskView(Struct):
@@ -103,7 +96,11 @@ class TaskView(Struct):
 
 def make_title(step: Step) -> str:
     """The first line of its description."""
-    text = step.title or step.instructions or (f"runs {step.run}" if step.run else step.do or step.test_command or "")
+    text = (
+        step.title
+        or step.instructions
+        or (f"runs {describe_command(step)}" if step.run else step.do or step.test_command or "")
+    )
     return text.strip().partition("\n")[0]
 
 
@@ -197,7 +194,7 @@ def _see_helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) 
 
 
 def _see_escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
-    task.rung, task.trouble, task.doing = event.decision.rung, event.trouble, RUNG_WORDS.get(event.decision.rung, "")
+    task.rung, task.trouble, task.doing = event.decision.rung, event.trouble, RUNGS_UNDER_WAY[event.decision.rung]
     task._climbing = event.decision.rung in ("prune", "stronger_model")
 
 

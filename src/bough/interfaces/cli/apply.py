@@ -63,8 +63,8 @@ def command(
 
 async def confirm_edges(session: Session, run: str) -> bool:
     """Whether the person accepts changes that take effect on their own, if there are any and a person can be asked."""
-    from bough.interfaces.terminal.formatting import one_line
     from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.views.formatting import one_line
 
     if not is_interactive() or not (found := await session.edges(run)):
         return False
@@ -90,15 +90,14 @@ async def _apply(
 ) -> None:
     from bough.app import open_session
     from bough.core.errors import UsageError
-    from bough.interfaces.cli.targets import find_standing
-    from bough.interfaces.terminal.changes import print_changes
-    from bough.interfaces.terminal.event_lines import STATUS_WORDS
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.parts import print_changes
+    from bough.views.formatting import pluralize
+    from bough.views.vocabulary import STATUS_WORDS
 
     async with open_session(folder) as opened:
         found = await opened.view(await opened.find(run))
-        status, holder = await find_standing(opened, found)
+        status, holder = await opened.standing(found)
         if found.status != "completed" and holder is None and not partial:
             raise UsageError(
                 f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not proven: review it with "

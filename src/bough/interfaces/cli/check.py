@@ -75,8 +75,8 @@ async def run_check(folder: Path, check: str | None, choices: Choices, as_json: 
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.terminal.banner import print_failing, render_banner
-    from bough.interfaces.terminal.formatting import format_duration
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import format_duration
 
     page = make_output()
 

@@ -32,8 +32,8 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
 
         print_json(msgspec.to_builtins(found))
         return
-    from bough.interfaces.terminal.formatting import count_cells, one_line, pad
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import count_cells, one_line, pad
 
     page = make_output()
     home = str(Path.home())

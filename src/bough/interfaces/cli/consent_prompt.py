@@ -13,7 +13,7 @@ TRUST = "--trust-config"
 def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
     """One question for all of them; no answer (Ctrl-D) leaves it open."""
     from bough.config import find_default
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     click.echo(f"The settings in {folder} ask for more than the defaults:")
     for name, value in wishes.items():
@@ -31,7 +31,7 @@ def ask_consent(folder: Path, wishes: Mapping[str, str]) -> bool | None:
 
 
 def warn_ignored(ignored: Mapping[str, str]) -> None:
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     listed = ", ".join(f"{one_line(name)} = {one_line(value)}" for name, value in ignored.items())
     click.echo(f"bough: Settings of this repository are ignored ({listed}): allow them with {TRUST}.", err=True)

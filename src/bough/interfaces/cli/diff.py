@@ -29,8 +29,8 @@ def command(run: str | None, folder: Path, stat: bool) -> None:
 
 async def _diff(run: str | None, folder: Path, stat: bool) -> None:
     from bough.app import open_session
-    from bough.interfaces.terminal.changes import print_diff
     from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.parts import print_diff
 
     async with open_session(folder) as opened:
         name = await opened.find(run)

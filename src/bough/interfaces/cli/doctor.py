@@ -75,7 +75,7 @@ def _check_project(folder: Path) -> Diagnosis:
     """Run the project's check as a run would. Failing tests do not prevent a run."""
     from bough.app.diagnosis import Diagnosis, run_check
     from bough.interfaces.terminal.banner import describe_check
-    from bough.interfaces.terminal.event_lines import describe_base
+    from bough.views.telling.run_events import describe_base
 
     try:
         found = run_to_end(run_check(folder))
@@ -117,8 +117,8 @@ def _check_ripgrep() -> Diagnosis:
 
 
 def _print_findings(findings: list[Diagnosis]) -> None:
-    from bough.interfaces.terminal.formatting import pad
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import pad
 
     page = make_output()
     for finding in findings:

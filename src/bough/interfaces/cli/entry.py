@@ -208,7 +208,7 @@ def _exit_status(error: Exception) -> int:
 
 
 def _print_error(error: Exception) -> None:
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     try:
         print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)

@@ -38,9 +38,9 @@ async def _export(run: str | None, folder: Path, as_html: bool, output: str | No
     import msgspec
 
     from bough.app import open_session
-    from bough.interfaces.terminal.formatting import escape_json
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.web.export import export_run, render_page
+    from bough.views.formatting import escape_json
 
     async with open_session(folder) as opened:
         name = await opened.find(run)

@@ -31,10 +31,10 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
 
 
 async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
-    from bough.interfaces.terminal.changes import print_changes
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.parts import print_changes
     from bough.interfaces.terminal.summary import print_summary
+    from bough.views.formatting import pluralize
 
     stat = ""
     with suppress(WorkspaceError):  # a summary without the files is still a summary

@@ -35,8 +35,8 @@ async def _lessons(folder: Path, forget: int | None, promote: int | None, everyt
     from bough.app import open_journal, open_session
     from bough.app.lessons import forget_lesson, load_lessons, promote_lesson
     from bough.core.errors import NotFound
-    from bough.interfaces.terminal.formatting import format_moment
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import format_moment
 
     for number, act, said in ((forget, forget_lesson, "Forgotten"), (promote, promote_lesson, "Written to AGENTS.md")):
         if number is not None:

@@ -56,8 +56,8 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
     """How an event is printed."""
     if as_json:
         return print_json_line
-    from bough.interfaces.terminal.event_lines import Teller, format_line
-    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.output import format_line, make_output
+    from bough.views.event_lines import Teller
 
     page = make_output()
     if rounds:
@@ -70,10 +70,9 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
 
 async def _log(run: str | None, task: str | None, folder: Path, follow: bool, tell: Callable[[Record], None]) -> None:
     from bough.app import open_journal
-    from bough.interfaces.cli.targets import find_target
 
     async with open_journal(folder) as opened:
-        name, path = await find_target(opened, run, task)
+        name, path = await opened.find_task(run, task)
         if follow:
             enable_gc()
             await _follow(opened, name, path, tell)

@@ -83,7 +83,7 @@ def _table(found: Comparison) -> dict[str, object]:
 
 
 def _lines(found: list[Comparison], spent: Spent) -> list[str]:
-    from bough.interfaces.terminal.formatting import format_money, pluralize
+    from bough.views.formatting import format_money, pluralize
 
     lines = []
     for each in found:

@@ -280,7 +280,7 @@ def enable_gc() -> None:
 def print_json(document: object) -> None:
     import msgspec
 
-    from bough.interfaces.terminal.formatting import escape_json
+    from bough.views.formatting import escape_json
 
     sys.stdout.write(escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
 
@@ -288,6 +288,6 @@ def print_json(document: object) -> None:
 def print_json_line(document: object) -> None:
     import msgspec
 
-    from bough.interfaces.terminal.formatting import escape_json
+    from bough.views.formatting import escape_json
 
     sys.stdout.write(escape_json(msgspec.json.encode(document)) + "\n")

@@ -30,14 +30,13 @@ def command(run: str | None, folder: Path, as_json: bool) -> None:
 async def _pause(run: str | None, folder: Path, as_json: bool) -> None:
     from bough.adapters.stores.liveness import describe_worker
     from bough.app import open_session, run_messages
-    from bough.interfaces.cli.targets import find_standing
-    from bough.interfaces.terminal.event_lines import STATUS_WORDS
     from bough.interfaces.terminal.output import make_output
+    from bough.views.vocabulary import STATUS_WORDS
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
         holder = await run_messages.pause_run(opened, name)
-        status, _ = await find_standing(opened, await opened.view(name))
+        status, _ = await opened.standing(await opened.view(name))
     if as_json:
         print_json({"run": name, "status": status, "asked": describe_worker(holder) if holder else None})
     elif holder:

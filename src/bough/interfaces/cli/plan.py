@@ -80,9 +80,9 @@ async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, a
 
 def _show(planned: PlannedGoal, save: Path | None) -> None:
     from bough.core.planning.plan import count_leaves
-    from bough.interfaces.terminal.formatting import format_usage, pluralize
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
+    from bough.views.formatting import format_usage, pluralize
 
     page, goal, estimate = make_output(), planned.plan.goal, planned.estimate
     if estimate is not None and estimate.reason:

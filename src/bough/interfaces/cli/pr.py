@@ -39,16 +39,16 @@ def command(run: str | None, folder: Path, branch: str | None, steps: bool, part
 
 async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
-    from bough.interfaces.terminal.event_lines import STATUS_WORDS
-    from bough.interfaces.terminal.formatting import first_sentence
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_sentence
+    from bough.views.vocabulary import describe_status
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
         found = await opened.view(name)
         if found.status != "completed" and not partial:
             raise UsageError(
-                f"{name} is not completed ({STATUS_WORDS.get(found.status, found.status)}), so its work is not proven: "
+                f"{name} is not completed ({describe_status(found.status)}), so its work is not proven: "
                 f"review it with `bough diff {name}`, accept it with `bough verify {name} --accept`, or pass --partial."
             )
         name_of_branch = branch or f"bough/{name}"
@@ -70,8 +70,8 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     """Write what a pull request for a run says: its evidence, not a model's words. Returns the file and the goal."""
     from bough.core.textual.cleaning import clean_markdown, escape_text, fence
     from bough.interfaces.terminal.evidence import render_totals
-    from bough.interfaces.terminal.verdict_text import describe_evidence
     from bough.trust.files import Place
+    from bough.views.verdict_text import describe_evidence
 
     state, task = await opened.run(name), await opened.task(name)
     stat = await opened.diff(name, stat=True)

@@ -73,8 +73,8 @@ async def _prune(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
 ) -> None:
     from bough.app import open_session
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import pluralize
 
     async with open_session(folder) as opened:
         before = opened.size()

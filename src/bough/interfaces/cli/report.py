@@ -40,7 +40,6 @@ def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
 
 async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     from bough.app import open_journal
-    from bough.interfaces.cli.targets import find_standing
     from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
@@ -49,7 +48,7 @@ async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         name = await opened.find(run)
         table = await opened.evidence(name)
         found = await opened.view(name)
-        standing, _ = await find_standing(opened, found)
+        standing, _ = await opened.standing(found)
     status = 3 if table.refuted else 0
     if as_json:
         import msgspec

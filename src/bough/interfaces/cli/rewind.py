@@ -52,12 +52,12 @@ def command(run: str | None, task: str | None, folder: Path, to: int | None, say
 async def _list_points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.targets import find_target
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.rewind_points import describe_point, render_points
+    from bough.views.details import describe_point
+    from bough.views.formatting import format_clock, pad
 
     async with open_session(folder) as opened:
-        name, path = await find_target(opened, run, task)
+        name, path = await opened.find_task(run, task)
         points = await opened.points(name, path or GOAL)
     if as_json:
         listed: list[dict[str, Any]] = [
@@ -70,8 +70,11 @@ async def _list_points(run: str | None, task: str | None, folder: Path, as_json:
     if not points:
         page.paragraph(text=f"{name} has not started: nothing to rewind.")
         return
-    for line in render_points(points):
-        page.line(*line)
+    room = len(str(len(points) - 1))
+    word = "point" if any(point.has_steps for point in points) else "round"
+    for number, point in enumerate(points):
+        when = f"  {format_clock(point.at)}  {point.tree[:10]}  "
+        page.line((f"{word} {pad(str(number), room, right=True)}", "bold"), (when, "dim"), describe_point(point))
     page.line("")
     target = f"{name} {path}" if path else name
     page.paragraph(text=f"`bough rewind {target} --to POINT` rewinds the run to that moment.")
@@ -80,12 +83,11 @@ async def _list_points(run: str | None, task: str | None, folder: Path, as_json:
 async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say: str, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.targets import find_target
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.rewind_points import describe_point
+    from bough.views.details import describe_point
 
     async with open_session(folder) as opened:
-        name, path = await find_target(opened, run, task)
+        name, path = await opened.find_task(run, task)
         rewound = await opened.rewind(name, to, path or GOAL, say)
     if as_json:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})

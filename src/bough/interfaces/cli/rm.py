@@ -30,8 +30,8 @@ def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> No
 async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.errors import UsageError
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.views.formatting import pluralize
 
     async with open_session(folder) as opened:
         names = list(dict.fromkeys([await opened.find(run) for run in runs]))

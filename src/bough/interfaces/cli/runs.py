@@ -31,11 +31,10 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
 async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.app import open_journal
     from bough.core.errors import NewerRun, NotFound
-    from bough.interfaces.cli.json_output import run_to_dict
-    from bough.interfaces.cli.targets import find_standing
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.runs_table import render_runs
+    from bough.views.formatting import pluralize
+    from bough.views.json_output import run_to_dict
 
     names: list[str] = []
     newer: list[str] = []
@@ -46,7 +45,7 @@ async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
             for name in names if everything else names[-NEWEST:]:
                 try:
                     run = await opened.view(name)
-                    found.append((run, *await find_standing(opened, run)))
+                    found.append((run, *await opened.standing(run)))
                 except NewerRun as error:
                     newer.append(str(error))
     except NotFound:

@@ -34,23 +34,22 @@ def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_jso
 
 async def _show(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     from bough.app import open_journal
-    from bough.interfaces.cli.targets import find_standing
-    from bough.interfaces.terminal.run_tree import list_rows
+    from bough.views.task_rows import list_rows
 
     async with open_journal(folder) as opened:
         found = await opened.view(await opened.find(run))
-        status, holder = await find_standing(opened, found)
+        status, holder = await opened.standing(found)
         waiting = await opened.waiting(found.name) if holder else ""
     if as_json:
-        from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
+        from bough.views.json_output import run_to_dict, task_to_dict
 
         tasks = [task_to_dict(row) for row in list_rows(found, depth=depth, flat=flat)]
         print_json({**run_to_dict(found, status, holder), "waiting": waiting or None, "tasks": tasks})
         return
 
-    from bough.interfaces.terminal.formatting import one_line
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading, render_table
+    from bough.views.formatting import one_line
 
     page = make_output()
     for line in render_heading(found, status, time.time() if holder else None):

@@ -45,8 +45,8 @@ async def _stats(run: str | None, folder: Path, as_json: bool) -> int:
 
 
 def _render_lines(made: Stats, runs: int) -> list[str]:
-    from bough.interfaces.terminal.event_lines import PATTERNS, ROLES, RUNGS
-    from bough.interfaces.terminal.formatting import format_count, format_money, pluralize
+    from bough.views.formatting import format_count, format_money, pluralize
+    from bough.views.vocabulary import PATTERNS, ROLES, RUNGS
 
     lines = [
         (

@@ -39,18 +39,17 @@ def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> N
 async def _status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
-    from bough.interfaces.cli.targets import find_standing, find_target
-    from bough.interfaces.terminal.next_steps import list_next_steps
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.run_tree import describe_progress, list_rows
     from bough.interfaces.terminal.status_page import print_status
+    from bough.views.json_output import run_to_dict, task_to_dict
+    from bough.views.next_steps import list_next_steps
     from bough.views.run_view import LIVE_KINDS, view_run
+    from bough.views.task_rows import describe_progress, list_rows
 
     async with open_session(folder) as opened:
-        name, path = await find_target(opened, run, task)
+        name, path = await opened.find_task(run, task)
         found = view_run(name, await opened.store.read(name, kinds=LIVE_KINDS))
-        status, holder = await find_standing(opened, found)
+        status, holder = await opened.standing(found)
         drawn = list_rows(found, path or GOAL)
         detail = await opened.detail(name, path or GOAL)
         goal = detail.path == GOAL and detail.created

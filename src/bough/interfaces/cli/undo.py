@@ -28,9 +28,9 @@ def command(run: str | None, folder: Path, as_json: bool) -> None:
 
 async def _undo(run: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
-    from bough.interfaces.terminal.changes import print_changes
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.parts import print_changes
+    from bough.views.formatting import pluralize
 
     async with open_session(folder) as opened:
         name = await opened.find(run)

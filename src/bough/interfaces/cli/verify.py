@@ -82,7 +82,7 @@ async def _verify(run: str | None, folder: Path, check: str, accept_failing: boo
 
 def _print(verdict: Verdict) -> None:
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.verdict_text import choose_style, describe_verdict, list_shortcomings
+    from bough.views.verdict_text import choose_style, describe_verdict, list_shortcomings
 
     page = make_output()
     page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))

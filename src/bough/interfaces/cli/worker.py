@@ -99,7 +99,7 @@ async def _worker(
     from bough.app import Choices, open_session
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
-    from bough.interfaces.terminal.formatting import pluralize
+    from bough.views.formatting import pluralize
 
     chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config, "checks": checks}
     async with open_session(folder, create=True, choices=Choices(**chosen), tell=warn_ignored) as opened:
@@ -138,7 +138,7 @@ def restart(folder: Path) -> None:
 
 
 def _print(text: str) -> None:
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
 

@@ -29,8 +29,8 @@ async def _workers(folder: Path, as_json: bool) -> None:
 
     from bough.app import open_journal
     from bough.app.worker_service import list_waiting, list_workers
-    from bough.interfaces.terminal.formatting import count_cells, format_duration, one_line, pad
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import count_cells, format_duration, one_line, pad
 
     async with open_journal(folder) as opened:
         found = await list_workers(opened.store)

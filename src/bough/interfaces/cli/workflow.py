@@ -80,14 +80,14 @@ def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow
 
 def _format_path(root: Path, file: Path | str) -> str:
     """A file as a person names it from the current folder."""
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     path = os.path.relpath(root / file)
     return one_line(str(root / file) if path.startswith("../..") else path)
 
 
 def _print_problems(problems: Sequence[Problem], root: Path) -> int:
-    from bough.interfaces.terminal.formatting import one_line
+    from bough.views.formatting import one_line
 
     for problem in problems:
         print(f"{_format_path(root, problem.file)}:{problem.line}: {one_line(problem.text)}", file=sys.stderr)
@@ -100,8 +100,8 @@ def _problems_to_dicts(problems: Sequence[Problem], root: Path) -> list[dict[str
 
 def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
     from bough.core.planning.plan import count_leaves
-    from bough.interfaces.terminal.formatting import pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import pluralize
     from bough.workflows import PLACES
 
     page = make_output()
@@ -133,8 +133,8 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
 
 def _list(root: Path, as_json: bool) -> int:
     from bough.core.planning.plan import count_leaves
-    from bough.interfaces.terminal.formatting import first_line, pad, pluralize
     from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_line, pad, pluralize
     from bough.workflows import PLACES, found, shipped
 
     own = found(root)

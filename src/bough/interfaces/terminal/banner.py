@@ -5,9 +5,9 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.planning.plan import count_most_leaves
 from bough.core.settings.agent_settings import MODEL, title_of
-from bough.interfaces.terminal.event_lines import describe_base
-from bough.interfaces.terminal.formatting import format_limits, headline, one_line, pad, pluralize
 from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.views.formatting import format_limits, headline, one_line, pad, pluralize
+from bough.views.telling.run_events import describe_base
 
 LABEL = 9
 SHOWN_ASIDE = 5

@@ -6,11 +6,12 @@ from bough.core import events as e
 from bough.core.messages import Call
 from bough.core.settings.agent_settings import title_of
 from bough.core.textual.cleaning import escape_text
-from bough.interfaces.terminal.event_lines import ROLES, STATE_STYLES, Teller, describe_state
-from bough.interfaces.terminal.formatting import format_clock, format_count, format_duration, one_line
 from bough.interfaces.terminal.output import TerminalOutput
-from bough.interfaces.terminal.verdict_text import describe_verdict
+from bough.views.event_lines import Teller
+from bough.views.formatting import format_clock, format_count, format_duration, one_line
 from bough.views.task_view import describe_call
+from bough.views.verdict_text import describe_verdict
+from bough.views.vocabulary import ROLES, STATE_STYLES, describe_state
 
 MARGIN = "    "
 

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bough.core.acceptance.evidence_table import Evidence, Proof, Standing, Table
-from bough.interfaces.terminal.formatting import cut, one_line, pad, pluralize
 from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.views.formatting import cut, one_line, pad, pluralize
 
 STYLES: dict[Standing, str] = {
     "proven": "green",

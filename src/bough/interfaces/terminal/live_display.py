@@ -22,8 +22,10 @@ from msgspec.structs import replace
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.core.tree.task_state import SETTLED, State
-from bough.interfaces.terminal.event_lines import STATE_STYLES, Teller, format_line
-from bough.interfaces.terminal.formatting import (
+from bough.interfaces.terminal.output import Line, Span, TerminalOutput, format_line
+from bough.interfaces.terminal.run_tree import render_name
+from bough.views.event_lines import Teller
+from bough.views.formatting import (
     count_cells,
     cut,
     format_cost,
@@ -33,17 +35,16 @@ from bough.interfaces.terminal.formatting import (
     last_line,
     one_line,
 )
-from bough.interfaces.terminal.output import Line, Span, TerminalOutput
-from bough.interfaces.terminal.run_tree import (
+from bough.views.run_view import RunView
+from bough.views.task_rows import (
     TaskRow,
     describe_rounds,
     describe_standing,
     describe_task,
     describe_trouble,
     list_rows,
-    render_name,
 )
-from bough.views.run_view import RunView
+from bough.views.vocabulary import STATE_STYLES
 
 REFRESH = 0.125
 """Seconds between frames."""

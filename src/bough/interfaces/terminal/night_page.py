@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from html import escape
 
-from bough.core.budget.ledger import Spend
 from bough.core.textual.cleaning import clean_markdown, escape_text
-from bough.interfaces.terminal.formatting import (
-    count_cells,
-    cut,
-    first_sentence,
-    format_cost,
-    format_count,
-    format_duration,
-    format_moment,
-    one_line,
-    pad,
-    pluralize,
-)
 from bough.interfaces.terminal.output import Span, TerminalOutput
-from bough.views.night import GoalLine, NightPage
+from bough.views.formatting import count_cells, cut, first_sentence, pad
+from bough.views.night import NightPage
+from bough.views.night_text import describe_details, describe_goal, describe_night, describe_totals
 
 STYLES = {
     "proven": ("✔", "green"),
@@ -53,71 +41,6 @@ def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> 
             page.paragraph(*start, text=describe_goal(goal) or first_sentence(goal.title), indent=room + 5)
             for line in describe_details(goal) if details else ():
                 page.paragraph(" " * (room + 5), text=line, indent=room + 5, style="dim")
-
-
-def describe_night(night: NightPage) -> str:
-    if not night.started_at:
-        return f"The backlog {night.name} has not been worked on yet: start it with `bough backlog run`."
-    begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
-    if not night.ended_at:
-        return f"The night{named} that began {begun} is not over"
-    return f"The night{named} from {begun} to {format_moment(night.ended_at)}: {night.why}"
-
-
-def describe_totals(night: NightPage) -> str:
-    counts = [f"{len(goals)} {heading.lower()}" for heading, goals in night.groups]
-    seconds = sum(goal.seconds for goal in night.goals)
-    cost = "" if _is_unpriced(night.spend) else f"{format_cost(night.spend)}, "
-    spent = f"{cost}{format_count(night.spend.tokens)} tokens, {format_duration(seconds)} of work"
-    return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {spent}."
-
-
-def _is_unpriced(spend: Spend) -> bool:
-    return bool(spend.unpriced and not spend.cost)
-
-
-def describe_goal(goal: GoalLine) -> str:
-    """What came of it, on one line."""
-    parts = []
-    if goal.requirements:
-        parts.append(f"{goal.proven} of {pluralize(goal.requirements, 'requirement')} proven")
-    if goal.files:
-        parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")
-    if goal.check and goal.kind in ("proven", "not_proven"):
-        parts.append(goal.check)
-    parts += [part for part in (goal.branch, goal.address) if part]
-    if goal.kind != "proven" and not goal.question:
-        parts.append(goal.why)
-    if goal.question:
-        parts.append(f"asks: {goal.question}")
-    if goal.seconds:
-        tokens = f"{format_count(goal.spend.tokens)} tokens"
-        cost = tokens if _is_unpriced(goal.spend) else format_cost(goal.spend)
-        parts.append(f"{cost}, {format_duration(goal.seconds)}")
-    return one_line(" · ".join(part for part in parts if part))
-
-
-def describe_details(goal: GoalLine) -> Iterator[str]:
-    """What else a person needs to decide about it."""
-    if goal.together and goal.together != "on it":
-        yield f"left out of the night branch: {goal.together}"
-    elif not goal.together:
-        for other, files in goal.conflicts.items():
-            yield f"conflicts with {other} in {', '.join(files)}"
-    if goal.kind == "waiting":
-        yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
-    for heading, lines in _read_report(goal.tried):
-        if heading in ("What was tried", "What was learned"):
-            yield f"{heading.lower()}: {'; '.join(lines)}"
-    if goal.kind in ("given_up", "not_proven") and goal.run:
-        yield f"see: bough report {goal.run}, bough diff {goal.run}"
-
-
-def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:
-    """The sections of a run's report, each with its points."""
-    for section in text.split("\n## ")[1:]:
-        heading, *lines = section.splitlines()
-        yield heading.strip(), [line.removeprefix("- ").strip() for line in lines if line.strip()]
 
 
 def render_markdown(night: NightPage) -> str:

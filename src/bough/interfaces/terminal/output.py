@@ -10,12 +10,15 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
 from bough.core.textual.cleaning import escape_text
-from bough.interfaces.terminal.formatting import count_cells, cut, flatten, one_line
+from bough.views.formatting import count_cells, cut, flatten, format_clock, one_line
+
+if TYPE_CHECKING:
+    from bough.core.events import Record
 
 Span = tuple[str, str]
 """A text and the name of its style; an empty name means no style."""
@@ -119,3 +122,10 @@ def make_output(stream: TextIO | None = None) -> TerminalOutput:
     terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
     encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
     return TerminalOutput(stream, terminal, terminal and not os.environ.get("NO_COLOR"), encoding.startswith("utf"))
+
+
+def format_line(record: Record, told: tuple[str, str]) -> list[Span]:
+    """An event as a whole line: when, where, what."""
+    words, style = told
+    where = [] if not record.task or record.task.startswith("@") else [(one_line(record.task), "bold"), (": ", "")]
+    return [(format_clock(record.at), "dim"), ("  ", ""), *where, (one_line(words), style)]

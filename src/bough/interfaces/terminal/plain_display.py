@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 
 from bough.core.events import Record
-from bough.interfaces.terminal.event_lines import Teller, format_line
-from bough.interfaces.terminal.formatting import format_duration, last_line, one_line
-from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.interfaces.terminal.output import Line, TerminalOutput, format_line
+from bough.views.event_lines import Teller
+from bough.views.formatting import format_duration, last_line, one_line
 
 SILENCE = 4.5
 """Seconds without a line after which it says what still runs; each time twice as long …"""

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from msgspec import Struct
-from msgspec.structs import replace
-
-from bough.core.budget.ledger import Spend
-from bough.core.ids import GOAL, parent_path
-from bough.core.ids import depth as levels
 from bough.core.tree.task_state import State
-from bough.interfaces.terminal.event_lines import (
-    PATTERNS,
-    RUNGS,
-    STATE_STYLES,
-    STATUS_STYLES,
-    STATUS_WORDS,
-    describe_state,
-)
-from bough.interfaces.terminal.formatting import (
+from bough.interfaces.terminal.output import Span
+from bough.views.formatting import (
     count_cells,
     cut,
     first_sentence,
@@ -29,12 +16,11 @@ from bough.interfaces.terminal.formatting import (
     format_spend,
     one_line,
     pad,
-    pluralize,
 )
-from bough.interfaces.terminal.output import Span
-from bough.interfaces.terminal.verdict_text import choose_style
 from bough.views.run_view import RunView
-from bough.views.task_view import TaskView
+from bough.views.task_rows import TaskRow, describe_rounds, describe_standing, describe_task, list_rows
+from bough.views.verdict_text import choose_style
+from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, describe_status
 
 ICONS = {
     State.PENDING: "○",
@@ -54,100 +40,18 @@ NARROW = 18
 """Columns are dropped before names get less room than this."""
 
 
-class TaskRow(Struct, frozen=True):
-    """A task and its place in the tree."""
-
-    task: TaskView
-    prefix: str
-    """The branch lines that lead to it."""
-    spend: Spend
-    subtree: Spend
-    """Of itself and everything below it."""
-    leaf: bool
-    name: str
-
-
-def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
-    """The task at `below` and everything under it, parents before their children, in order of creation.
-
-    `depth`: at most this many levels below it; `flat`: only the leaves, each with its whole path.
-    """
-    children: dict[str, list[TaskView]] = {}
-    for task in run.tasks.values():
-        above = parent_path(task.path)
-        while above is not None and above not in run.tasks:
-            above = parent_path(above)
-        if above is not None:
-            children.setdefault(above, []).append(task)
-    top = run.tasks.get(below)
-    found = list(_walk(top, children, "", "")) if top else []
-    if depth is not None:
-        found = [row for row in found if levels(row.task.path) - levels(below) <= depth]
-    if flat:
-        found = [replace(row, prefix="", name=one_line(row.task.path)) for row in found if row.leaf]
-    return found
-
-
-def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[TaskRow]:
-    """`lead` is drawn before the task itself, `rest` before what is below it."""
-    under: list[TaskRow] = []
-    mine = children.get(task.path, [])
-    own = task.spend
-    whole = own
-    for number, child in enumerate(mine, 1):
-        last = number == len(mine)
-        drawn = list(_walk(child, children, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
-        whole = whole.plus(drawn[0].subtree)
-        under += drawn
-    yield TaskRow(task, lead, own, whole, not mine, one_line(task.path.rpartition("/")[2]))
-    yield from under
-
-
-UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED})
-
-
-def describe_trouble(task: TaskView) -> str:
-    """Why an unfinished task is stuck, and what bough does about it."""
-    if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
-        return ""
-    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
-    return f"bough {RUNGS[task.rung]}: {why}"
-
-
 Cell = Callable[[TaskRow], Span]
 
 
 def _render_state(row: TaskRow) -> Span:
     task = row.task
-    halted = f" ({STATUS_WORDS.get(task.halted, task.halted)})" if task.halted else ""
+    halted = f" ({describe_status(task.halted)})" if task.halted else ""
     return describe_standing(task) + halted, STATE_STYLES.get(task.state, "")
-
-
-def describe_standing(task: TaskView) -> str:
-    """Its state; for a repeating task, with its current pass."""
-    words = describe_state(task.state)
-    if task.repeat > 1 and task.started_at:
-        words += f", pass {task.passes}/{task.repeat}"
-    return f"{words} earlier" if task.source else words
 
 
 def _render_rounds(row: TaskRow) -> Span:
     """What its subtasks use is taken from its own grant."""
     return (describe_rounds(row), "") if row.task.started_at else ("–", "dim")
-
-
-def describe_rounds(row: TaskRow) -> str:
-    """`12/40`, and how many of them it used itself when it has tasks below it."""
-    own = "" if row.leaf else f" ({row.spend.rounds} itself)"
-    return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
-
-
-def describe_progress(drawn: Sequence[TaskRow]) -> str:
-    """`3/3 tasks complete`, of the direct children of the first row; empty for a leaf."""
-    first = drawn[0].task.path
-    mine = [row.task for row in drawn[1:] if parent_path(row.task.path) == first]
-    done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
-    return f"{done}/{pluralize(len(mine), 'task')} complete" if mine else ""
 
 
 def _render_check(row: TaskRow) -> Span:
@@ -170,16 +74,6 @@ def _render_cost(row: TaskRow) -> Span:
 
 def _render_subtree(row: TaskRow) -> Span:
     return ("", "") if row.leaf else (format_cost(row.subtree) if row.subtree.cost else "–", "")
-
-
-def describe_task(task: TaskView) -> str:
-    """What a task is for and, if it did not complete, why. For the goal, the reason is shown elsewhere."""
-    if not task.started_at and task.state is not State.PENDING:
-        return one_line(task.why)  # Skipped, or reused from an earlier run.
-    if task.why and task.state is State.PENDING and not task.started_at:
-        return one_line(task.why)
-    why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
-    return first_sentence(task.title) + why
 
 
 def _render_title(row: TaskRow) -> Span:
@@ -259,7 +153,7 @@ def render_heading(run: RunView, status: str, now: float | None = None) -> list[
     first: list[Span] = [
         (one_line(run.name), "bold"),
         ("  ", ""),
-        (f"{STATUS_ICONS.get(status, '○')} {STATUS_WORDS.get(status, status)}", style),
+        (f"{STATUS_ICONS.get(status, '○')} {describe_status(status)}", style),
         ("  ", ""),
         (first_sentence(run.goal), ""),
     ]

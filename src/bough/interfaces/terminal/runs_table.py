@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from bough.interfaces.terminal.event_lines import STATUS_STYLES, STATUS_WORDS
-from bough.interfaces.terminal.formatting import (
+from bough.interfaces.terminal.output import Span
+from bough.views.formatting import (
     count_cells,
     first_sentence,
     format_cost,
@@ -16,8 +16,8 @@ from bough.interfaces.terminal.formatting import (
     one_line,
     pad,
 )
-from bough.interfaces.terminal.output import Span
 from bough.views.run_view import RunView
+from bough.views.vocabulary import STATUS_STYLES, describe_status
 
 GAP = 2
 ROOM = 16
@@ -44,7 +44,7 @@ def _make_row(run: RunView, status: str) -> dict[str, Span]:
     return {
         "run": (one_line(run.name), "bold"),
         "status": (
-            STATUS_WORDS.get(status, status) + (", applied" if run.applied else ""),
+            describe_status(status) + (", applied" if run.applied else ""),
             STATUS_STYLES.get(status, "yellow"),
         ),
         "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),

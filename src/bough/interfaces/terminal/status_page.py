@@ -7,20 +7,20 @@ from collections.abc import Sequence
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.verdict import Verdict
-from bough.interfaces.terminal.changes import print_changes
-from bough.interfaces.terminal.event_lines import ROLES, STATE_STYLES, STATUS_WORDS, describe_state
 from bough.interfaces.terminal.evidence import print_evidence, render_closing
-from bough.interfaces.terminal.formatting import first_sentence, format_count, one_line, pad, pluralize
-from bough.interfaces.terminal.next_steps import list_next_steps, print_advice
 from bough.interfaces.terminal.output import Span, TerminalOutput
-from bough.interfaces.terminal.run_tree import ICONS, TaskRow, describe_progress, describe_trouble, render_heading
+from bough.interfaces.terminal.parts import print_advice, print_changes, print_report
+from bough.interfaces.terminal.run_tree import ICONS, render_heading
 from bough.interfaces.terminal.run_tree import render_table as tree_table
-from bough.interfaces.terminal.task_report import print_report
-from bough.interfaces.terminal.verdict_text import choose_style, describe_evidence, list_shortcomings
 from bough.ports import FileChange
 from bough.views.details import TaskDetail
+from bough.views.formatting import first_sentence, format_count, one_line, pad, pluralize
+from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
+from bough.views.task_rows import TaskRow, describe_progress, describe_trouble
 from bough.views.task_view import TaskView
+from bough.views.verdict_text import choose_style, describe_evidence, list_shortcomings
+from bough.views.vocabulary import OVER, ROLES, STATE_STYLES, describe_state, describe_status
 
 LABEL = 9
 EVIDENCE = 8
@@ -69,7 +69,7 @@ def print_status(
         print_report(page, report)
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
-    over = status in ("completed", "not_proven", "failed")
+    over = status in OVER
     for spans in render_closing(table) if table is not None and over else ():
         page.line(*spans)
 
@@ -83,7 +83,7 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
     why = f": {one_line(task.why)}" if task.why else ""
     _print_fact(page, "state", (f"{ICONS[task.state]} {describe_state(task.state)}", style), why)
     if task.halted:
-        words = f"{STATUS_WORDS.get(task.halted, task.halted)}: {message}"
+        words = f"{describe_status(task.halted)}: {message}"
         page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.ids import GOAL
-from bough.interfaces.terminal.changes import print_stat
-from bough.interfaces.terminal.event_lines import STATUS_STYLES, STATUS_WORDS
 from bough.interfaces.terminal.evidence import render_closing
-from bough.interfaces.terminal.formatting import format_duration, format_spend
-from bough.interfaces.terminal.next_steps import list_next_steps, print_advice
 from bough.interfaces.terminal.output import TerminalOutput
+from bough.interfaces.terminal.parts import print_advice, print_report, print_stat
 from bough.interfaces.terminal.run_tree import STATUS_ICONS
-from bough.interfaces.terminal.task_report import print_report
-from bough.interfaces.terminal.verdict_text import choose_style, describe_verdict, list_shortcomings
+from bough.views.formatting import format_duration, format_spend
+from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
+from bough.views.verdict_text import choose_style, describe_verdict, list_shortcomings
+from bough.views.vocabulary import OVER, STATUS_STYLES, describe_status
 
 
 def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | None = None) -> None:
     """What stays on the screen. `stat` says which files changed and how much, as git does."""
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
-    page.line((f"{icon} {STATUS_WORDS.get(run.status, run.status)}", style), f"  {run.name}")
+    page.line((f"{icon} {describe_status(run.status)}", style), f"  {run.name}")
     goal = run.tasks.get(GOAL)
     verdict = goal.verdict if goal else None
     if verdict is not None:
@@ -39,7 +38,7 @@ def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | 
     if steps:
         page.line("")
     print_advice(page, steps)
-    if table is not None and run.status in ("completed", "not_proven", "failed"):
+    if table is not None and run.status in OVER:
         closing = render_closing(table, page.width)
         if closing:
             page.line("")

@@ -22,11 +22,11 @@ from bough.app import Session, open_journal, open_session
 from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
-from bough.interfaces.terminal.rewind_points import describe_point
 from bough.interfaces.web import changes, pages
 from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
 from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
+from bough.views.details import describe_point
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
@@ -256,16 +256,16 @@ def _encode_change(run: LiveRun, since: int) -> bytes:
 
 async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
     async with run.watched():
-        known = ""
+        known: object = None
         while True:
-            if run.seq > since or run.status != known:
+            if run.seq > since or run.mark != known:
                 message = run.message(since, _encode_change)
-                since, known = run.seq, run.status
+                since, known = run.seq, run.mark
                 yield b"id: %d\ndata: %s\n\n" % (since, message)
             else:
                 yield b": still here\n\n"
             try:
-                await run.news(since, known)
+                await run.news(known)
             except Gone:
                 yield b"event: removed\ndata: {}\n\n"
                 return

@@ -17,11 +17,11 @@ import uvicorn
 
 from bough.app.known_projects import find_project_root, list_known_projects, write_private_page
 from bough.core.errors import UsageError
-from bough.interfaces.cli.options import print_json_line
 from bough.interfaces.web.routes import make_app
 from bough.trust.files import Place
 from bough.trust.home import check_home
 from bough.trust.programs import open_page
+from bough.views.formatting import escape_json
 
 KEPT = "serve.json"
 
@@ -67,7 +67,7 @@ def find_address(folder: Path, *, everything: bool, host: str, port: int | None,
 def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
     """Serve until Ctrl-C, or until another process ends."""
     if as_json:
-        print_json_line({"url": address.url, "port": address.port})
+        sys.stdout.write(escape_json(msgspec.json.encode({"url": address.url, "port": address.port})) + "\n")
         sys.stdout.flush()
     else:
         click.echo(

@@ -8,8 +8,8 @@ import msgspec
 
 from bough.core.budget.ledger import Spend
 from bough.core.ids import parent_path
-from bough.interfaces.terminal.run_tree import TaskRow
 from bough.views.run_view import RunView
+from bough.views.task_rows import TaskRow
 from bough.views.task_view import TaskView
 
 

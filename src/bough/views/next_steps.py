@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from bough.core.budget.ledger import LAST_SHARE, Limits, Spend
-from bough.interfaces.terminal.formatting import pad
-from bough.interfaces.terminal.output import TerminalOutput
 from bough.views.run_view import RunView
 
 Advice = tuple[str, str]
@@ -71,9 +69,3 @@ def _suggest_limit(spend: Spend, limits: Limits) -> str:
     if limits.minutes is not None and spend.rounds < limits.rounds - 1:
         return f"--max-minutes {limits.minutes * 2:g}"
     return f"--rounds {limits.rounds * 2}"
-
-
-def print_advice(page: TerminalOutput, steps: list[Advice]) -> None:
-    room = max((len(command) for command, _ in steps), default=0)
-    for command, use in steps:
-        page.line("  ", (pad(command, room), "bold"), (f"  {use}", "dim"))

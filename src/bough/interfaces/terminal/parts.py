@@ -1,12 +1,14 @@
-"""Changed files and diffs."""
+"""Parts of pages: changed files, diffs, reports, and what to do next."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bough.interfaces.terminal.formatting import one_line
+from bough.core.textual.cleaning import escape_text
+from bough.core.verdict.texts import FileChange
 from bough.interfaces.terminal.output import TerminalOutput
-from bough.ports import FileChange
+from bough.views.formatting import one_line, pad
+from bough.views.next_steps import Advice
 
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
@@ -41,3 +43,21 @@ def print_stat(page: TerminalOutput, stat: str, most: int = 10) -> None:
     if len(files) > most:
         page.line((f"  … and {len(files) - most} more", "dim"))
     page.line(f"  {total.strip()}")
+
+
+def print_report(page: TerminalOutput, report: str, indent: int = 2) -> None:
+    """Headings stand out, and long lines are wrapped."""
+    margin = " " * indent
+    for line in escape_text(report).strip("\n").splitlines():
+        if line.startswith("## "):
+            page.line(margin, (line[3:], "bold"))
+        elif line.startswith("- "):
+            page.paragraph(f"{margin}- ", text=line[2:], indent=indent + 2)
+        elif line.strip():
+            page.paragraph(margin, text=line, indent=indent)
+
+
+def print_advice(page: TerminalOutput, steps: list[Advice]) -> None:
+    room = max((len(command) for command, _ in steps), default=0)
+    for command, use in steps:
+        page.line("  ", (pad(command, room), "bold"), (f"  {use}", "dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.textual.cleaning import escape_text
-from bough.interfaces.terminal.formatting import first_line, format_duration
+from bough.views.formatting import first_line, format_duration
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
 """The others are red."""

@@ -1,0 +1,65 @@
+"""One event as one line in plain words.
+
+A `Teller` follows a run's events, because a line may need earlier ones: a finished call carries only its id, and rounds
+are counted. The words themselves are in `telling/`, one file for each family of events.
+"""
+
+from __future__ import annotations
+
+from bough.core import events as e
+from bough.core.tree.task_state import State
+from bough.views.formatting import first_line
+from bough.views.telling.check_events import tell_check, tell_examination
+from bough.views.telling.memory import TaskMemory, Told, shorten_call
+from bough.views.telling.plan_events import tell_plan, tell_step
+from bough.views.telling.round_events import tell_round, tell_task
+from bough.views.telling.run_events import tell_person, tell_run
+
+FAMILIES = (tell_round, tell_task, tell_check, tell_step, tell_examination, tell_plan, tell_person, tell_run)
+"""The families of events, the most frequent first."""
+NEWS = frozenset[type](
+    {
+        *(e.CheckFinished, e.NoteKept, e.ModelFailed, e.WorkspaceRestored, e.SignalRaised, e.Escalated, e.Planned),
+        *(e.PlanRefused, e.ChildSettled, e.PassEnded, e.CheckStarted, e.ProbesStarted, e.MergeStarted, e.MessageRead),
+        *(e.EvidenceJudged, e.Examined, e.ExaminationSkipped, e.ProbesFinished, e.ProbeContested, e.ProbeRuled),
+        *(e.Estimated, e.PlanAnswered, e.PlanChanged, e.Granted, e.Disputed, e.ChangesAsked, e.ChangesRuled),
+        *(e.FindingReturned, e.TransitionTaken, e.CommandStarted, e.CommandFinished, e.Reviewed, e.ChildMerged),
+        *(e.ChildHeld, e.ContextPruned, e.Compacted, e.HelperFailed, e.PersonAnswered, e.MessageReceived),
+        e.ChildrenReopened,
+    }
+)
+"""The turning points, which a live viewer is told."""
+
+
+class Teller:
+    def __init__(self) -> None:
+        self._tasks: dict[str, TaskMemory] = {}
+
+    def tell(self, record: e.Record) -> Told:
+        """The words for this event. Pass events in order: later ones may need earlier ones."""
+        memory = self._tasks.setdefault(record.task, TaskMemory())
+        for tell in FAMILIES:
+            if (told := tell(record.event, memory)) is not None:
+                return told
+        raise LookupError(f"There are no words for {type(record.event).__name__}.")
+
+    def round(self, task: str) -> int:
+        """The number of the task's current round."""
+        return self._tasks[task].rounds if task in self._tasks else 0
+
+    def news(self, record: e.Record) -> Told | None:
+        """The same for a live viewer: whole rounds and turning points; None for the rest."""
+        told = self.tell(record)
+        match record.event:
+            case e.ModelAnswered(text=text, calls=calls):
+                called = ", ".join(map(shorten_call, calls))
+                words = called or (f"says: {first_line(text)}" if text.strip() else "empty answer")
+                return f"round {self.round(record.task)}: {words}", ""
+            case e.StateChanged(to=state):  # The verdict already says that a test failed.
+                return told if state is not State.TEST_FAILED else None
+            case e.RequirementsRead(requirements=found):
+                return told if len(found) > 1 else None
+            case e.ToolFinished(ok=ok):
+                return None if ok else told
+            case event:
+                return told if type(event) in NEWS else None

@@ -1,0 +1,109 @@
+"""The tasks of a run as rows of a tree, and what people read of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.budget.ledger import Spend
+from bough.core.ids import GOAL, parent_path
+from bough.core.ids import depth as levels
+from bough.core.tree.task_state import State
+from bough.views.formatting import first_sentence, one_line, pluralize
+from bough.views.run_view import RunView
+from bough.views.task_view import TaskView
+from bough.views.vocabulary import PATTERNS, RUNGS, describe_state
+
+
+class TaskRow(Struct, frozen=True):
+    """A task and its place in the tree."""
+
+    task: TaskView
+    prefix: str
+    """The branch lines that lead to it."""
+    spend: Spend
+    subtree: Spend
+    """Of itself and everything below it."""
+    leaf: bool
+    name: str
+
+
+def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
+    """The task at `below` and everything under it, parents before their children, in order of creation.
+
+    `depth`: at most this many levels below it; `flat`: only the leaves, each with its whole path.
+    """
+    children: dict[str, list[TaskView]] = {}
+    for task in run.tasks.values():
+        above = parent_path(task.path)
+        while above is not None and above not in run.tasks:
+            above = parent_path(above)
+        if above is not None:
+            children.setdefault(above, []).append(task)
+    top = run.tasks.get(below)
+    found = list(_walk(top, children, "", "")) if top else []
+    if depth is not None:
+        found = [row for row in found if levels(row.task.path) - levels(below) <= depth]
+    if flat:
+        found = [replace(row, prefix="", name=one_line(row.task.path)) for row in found if row.leaf]
+    return found
+
+
+def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[TaskRow]:
+    """`lead` is drawn before the task itself, `rest` before what is below it."""
+    under: list[TaskRow] = []
+    mine = children.get(task.path, [])
+    own = task.spend
+    whole = own
+    for number, child in enumerate(mine, 1):
+        last = number == len(mine)
+        drawn = list(_walk(child, children, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+        whole = whole.plus(drawn[0].subtree)
+        under += drawn
+    yield TaskRow(task, lead, own, whole, not mine, one_line(task.path.rpartition("/")[2]))
+    yield from under
+
+
+UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED})
+
+
+def describe_trouble(task: TaskView) -> str:
+    """Why an unfinished task is stuck, and what bough does about it."""
+    if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
+        return ""
+    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
+    return f"bough {RUNGS[task.rung]}: {why}"
+
+
+def describe_standing(task: TaskView) -> str:
+    """Its state; for a repeating task, with its current pass."""
+    words = describe_state(task.state)
+    if task.repeat > 1 and task.started_at:
+        words += f", pass {task.passes}/{task.repeat}"
+    return f"{words} earlier" if task.source else words
+
+
+def describe_rounds(row: TaskRow) -> str:
+    """`12/40`, and how many of them it used itself when it has tasks below it."""
+    own = "" if row.leaf else f" ({row.spend.rounds} itself)"
+    return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
+
+
+def describe_progress(drawn: Sequence[TaskRow]) -> str:
+    """`3/3 tasks complete`, of the direct children of the first row; empty for a leaf."""
+    first = drawn[0].task.path
+    mine = [row.task for row in drawn[1:] if parent_path(row.task.path) == first]
+    done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
+    return f"{done}/{pluralize(len(mine), 'task')} complete" if mine else ""
+
+
+def describe_task(task: TaskView) -> str:
+    """What a task is for and, if it did not complete, why. For the goal, the reason is shown elsewhere."""
+    if not task.started_at and task.state is not State.PENDING:
+        return one_line(task.why)  # Skipped, or reused from an earlier run.
+    if task.why and task.state is State.PENDING and not task.started_at:
+        return one_line(task.why)
+    why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
+    return first_sentence(task.title) + why

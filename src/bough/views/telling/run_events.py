@@ -1,0 +1,126 @@
+"""The words for the events of a run itself, and for what people do to it and say."""
+
+from __future__ import annotations
+
+from bough.core import events as e
+from bough.views.formatting import first_line, format_duration, headline, pluralize
+from bough.views.telling.memory import TaskMemory, Told
+from bough.views.verdict_text import choose_style, describe_verdict
+from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS
+
+
+def tell_run(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+    match event:
+        case e.RunStarted():
+            return f"run started: {headline(event.plan.goal.instructions)}", ""
+        case e.RunResumed():
+            return f"run resumed with {event.models.get('main', '?')}", ""
+        case e.RunHalted():
+            return f"run halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
+        case e.RunFinished():
+            return f"run ended: {STATUS_WORDS[event.end]}: {event.summary}", STATUS_STYLES.get(event.end, "yellow")
+        case e.RunReopened():
+            return f"{event.by or 'a person'} rewound {event.task} to the end of round {event.round}", "yellow"
+        case e.BaseStarted():
+            return f"checking the base: {event.command}", ""
+        case e.BaseChecked():
+            return f"before the work: {describe_base(event)}", "red" if event.lacking else ""
+        case e.CheckScouted():
+            why = "; ".join(f"{command}: {why}" if command else why for command, why in event.refused.items())
+            left = f" (not used: {why})" if why else ""
+            return f"no check found: a model proposed {', '.join(event.commands) or 'none'}{left}", ""
+        case e.Judged():
+            return f"verified again: {describe_verdict(event.verdict)}", choose_style(event.verdict)
+        case e.Applied():
+            return f"applied to the project{_name(event.by)}: {pluralize(len(event.files), 'file')}", "green"
+        case e.Undone():
+            return f"removed from your files again{_name(event.by)}: {pluralize(len(event.files), 'file')}", "yellow"
+        case e.Accepted():
+            return f"accepted without proof{_name(event.by)}{f': {event.why}' if event.why else ''}", "yellow"
+        case _:
+            return None
+
+
+def tell_person(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
+    """What people asked for, said and answered, and what bough asks them."""
+    match event:
+        case e.StopRequested():
+            when = "now" if event.now else "after the current effect"
+            return f"{event.by or 'a person'} asked the run to stop {when}", "yellow"
+        case e.PauseRequested():
+            return f"{event.by or 'a person'} asked the run to pause", "yellow"
+        case e.PersonSaid():
+            to = f" to {event.task}" if event.task else ""
+            return f"{event.by or 'a person'} says{to}: {event.text}", "yellow"
+        case e.MessageReceived():
+            return f"message from {event.by or 'a person'}: {event.text}", "yellow"
+        case e.MessageRead():
+            return _tell_message_read(event)
+        case e.RequirementRestored():
+            return f"requirement {event.number} counts again{_name(event.by)}", "yellow"
+        case e.QuestionAsked():
+            return f"asks you: {first_line(event.question)}", "yellow"
+        case e.PersonAnswered():
+            who = event.by or "the person"
+            return f"{who} answers: {event.text}" if event.text else "nobody answered the question", ""
+        case e.PlanRuled():
+            return f"{event.task}: {_describe_answer(event, event.by or 'a person')}", ""
+        case e.PlanAnswered():
+            return _describe_answer(event, event.by or "the person"), ""
+        case e.CommandHeld():
+            whose = f" of {event.task}" if event.task else ""
+            return f"a command{whose} is waiting for your approval: {first_line(event.line)}", "yellow"
+        case e.CommandRuled():
+            if event.allow:
+                return f"{event.by or 'a person'} allowed the command", ""
+            return f"{event.by} denied the command" if event.by else "nobody approved the command in time", "yellow"
+        case e.ChangesAnswered():
+            said = f": {first_line(event.say)}" if event.say else ""
+            ruling = "allows" if event.allow else "denies"
+            return f"{event.by or 'a person'} {ruling} {event.task} its test changes{said}", ""
+        case _:
+            return None
+
+
+def _name(person: str) -> str:
+    return f" by {person}" if person else ""
+
+
+def _tell_message_read(event: e.MessageRead) -> Told:
+    if not event.requirements:
+        return "the message demands nothing: it is passed on", "dim"
+    added = "; ".join(first_line(str(one)) for one in event.requirements)
+    instead = ", ".join(map(str, sorted(event.replaces)))
+    replaced = f", replacing {instead}" if instead else ""
+    owner = f" (for {event.owner})" if event.owner else ""
+    return f"your message adds {pluralize(len(event.requirements), 'requirement')}{replaced}{owner}: {added}", "yellow"
+
+
+def _describe_answer(event: e.PlanRuled | e.PlanAnswered, person: str) -> str:
+    words = {
+        "yes": "accepted the plan",
+        "no": "chose to run it as one piece of work",
+        "change": f"asked for another plan: {event.wish}",
+        "own": "changed the plan",
+    }
+    return f"{person} {words[event.says]}"
+
+
+def describe_base(event: e.BaseChecked) -> str:
+    """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
+    ran, took = event.passed + event.failed, format_duration(event.seconds)
+    if not event.command:
+        return "no check found"
+    if event.lacking:
+        how = "" if event.exit_status in (None, 0) else f" (exit status {event.exit_status})"
+        return f"cannot start{how}: {event.lacking}"
+    if event.exit_status is None:
+        return f"timed out: killed after {took}; raise `[check] timeout`"
+    if event.exit_status == 0:
+        return f"passes ({pluralize(event.passed, 'test')}, {took})" if event.passed else f"passes ({took})"
+    failed = event.failed - len(event.aside)
+    if event.aside and not failed:
+        return f"passes ({pluralize(event.passed, 'test')}, {took}), except what cannot run here"
+    if failed:
+        return f"{failed} of {pluralize(ran - len(event.aside), 'test')} {'fails' if failed == 1 else 'fail'} ({took})"
+    return f"fails with exit status {event.exit_status} ({took})"
