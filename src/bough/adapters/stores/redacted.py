@@ -88,9 +88,9 @@ class RedactedStore:
     def _clean(self, event: AnyEvent) -> AnyEvent:
         event, body = encode_event(event)
         struck = any(spelling in body for spelling in self._in_events) or _SHAPES.search(body) is not None
-        return rewrite_texts(event, self._strike) if struck else event
+        return rewrite_texts(event, self.strike) if struck else event
 
-    def _strike(self, text: str) -> str:
+    def strike(self, text: str) -> str:
         for spelling in self._spellings:
             text = text.replace(spelling, STRUCK)
         return SHAPES.sub(STRUCK, text)
