@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -66,6 +67,8 @@ class NightObserver(Struct, frozen=True):
     """Something happened to the list."""
     recorded: Callable[[e.Record], None] = lambda record: None
     """Something happened in a run."""
+    doing: Callable[[str, str, str], None] = lambda goal, task, what: None
+    """What goes on for a goal's task where no event says it; empty: no longer."""
 
 
 class _Live(Struct, frozen=True, eq=False):
@@ -328,7 +331,7 @@ class NightWorker:
         run = await session.run(item.run)
         listing = make_listing(self.backlog, item.name)
         choices = self._choose(item)
-        watch = RunObserver(stop, recorded=self.watch.recorded)
+        watch = RunObserver(stop, recorded=self.watch.recorded, doing=partial(self.watch.doing, item.name))
         if is_of(run, listing):
             begun = await session.as_begun(item.run, choices)
             return await self._report(item, await begun.resume(item.run, choices, watch))
@@ -418,7 +421,8 @@ class NightWorker:
             with suppress(ClaimHeld):  # Another process does.
                 async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
                     work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
-                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded))
+                    doing = partial(self.watch.doing, TOGETHER)
+                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded, doing=doing))
         if not self.watch.stop.requested:
             await self._post(e.NightEnded(why))
         return self.backlog

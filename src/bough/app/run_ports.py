@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
-from bough.adapters.models.admission import PacedModel
-from bough.adapters.models.first_contact import FirstContact
+from bough.adapters.models.admission import FirstContact, PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel

@@ -267,8 +267,8 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         out.paragraph(text='The backlog is empty: add a goal with `bough backlog add "GOAL"`.')
         return
     room = max(len(goal.name) for goal in goals)
-    kinds = max(len(HEADINGS[goal.kind]) for goal in goals)
-    for goal in goals:
+    states = [goal.why if goal.why == "interrupted" else HEADINGS[goal.kind].lower() for goal in goals]
+    for goal, state in zip(goals, states, strict=True):
         entry, style = backlog.items[goal.name].entry, STYLES[goal.kind][1]
         more = [f"needs {', '.join(entry.needs)}"] if entry.needs else []
         more += [f"priority {entry.priority}"] if entry.priority else []
@@ -276,7 +276,7 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         out.line(
             (f"{goal.number:>3}  ", "dim"),
             (pad(goal.name, room), "bold"),
-            (f"  {pad(HEADINGS[goal.kind].lower(), kinds)}  ", style),
+            (f"  {pad(state, max(map(len, states)))}  ", style),
             first_sentence(goal.title),
             (f"  ({'; '.join(more)})" if more else "", "dim"),
         )
