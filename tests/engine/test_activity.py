@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.stores.redacted import RedactedStore
+from bough.adapters.stores.redacted import redact_secrets
 from bough.app import RunObserver, activity
 from bough.core import events as e
 from bough.core.ids import RUN
@@ -30,7 +30,7 @@ async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trac
     told: list[tuple[str, str]] = []
     (tmp_path / "now-amber-heron.json").write_text('{"goal": {"what": "from a process that was killed"}}')
     watch = RunObserver(doing=lambda task, what: told.append((task, what)))
-    kept = activity.ActivityFile(tmp_path, watch, RedactedStore(MemoryStore(), ["hunter2hunter2"]))
+    kept = activity.ActivityFile(tmp_path, watch, redact_secrets(MemoryStore(), ["hunter2hunter2"]))
 
     def seen(task: str) -> tuple[str, str]:
         found = activity.load_activity(tmp_path, "amber-heron").get(task, activity.TaskActivity())

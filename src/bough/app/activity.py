@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.stores.redacted import RedactedStore
+from bough.adapters.stores.redacted import strike_secrets
 from bough.app.choices import RunObserver
 from bough.core.events import Record
 from bough.ports import Store
@@ -57,7 +56,7 @@ class ActivityFile:
     def __init__(self, home: Path, watch: RunObserver, store: Store) -> None:
         """`store`: what is kept out of it is kept out of the file, too."""
         self._home = home
-        self._strike: Callable[[str], str] = store.strike if isinstance(store, RedactedStore) else str
+        self._store = store
         self._watch = watch
         self._run = ""
         self._tasks: dict[str, TaskActivity] = {}
@@ -100,7 +99,10 @@ class ActivityFile:
         self._written = dict(self._tasks)
         with suppress(OSError):  # A full disk, or a project that is gone: the run itself says so.
             if self._written:
-                struck = {task: replace(each, line=self._strike(each.line)) for task, each in self._written.items()}
+                struck = {
+                    task: replace(each, line=strike_secrets(self._store, each.line))
+                    for task, each in self._written.items()
+                }
                 body = msgspec.json.encode(struck)
                 Place(self._home, name_activity_file(self._run)).write(body, 0o600)
             else:

@@ -31,6 +31,12 @@ def redact_secrets(store: Store, secrets: Sequence[str]) -> Store:
     return cast(Store, _RedactedStore(store, secrets))
 
 
+def strike_secrets(store: Store, text: str) -> str:
+    """A text that goes elsewhere, without what is kept out of the store."""
+    redacted: object = store
+    return redacted.strike(text) if isinstance(redacted, _RedactedStore) else text
+
+
 class _RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
