@@ -369,7 +369,7 @@ def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
         return [walk(inner) for inner in value] if isinstance(value, list | tuple) else value
 
     fields = msgspec.to_builtins(event)
-    changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, AnyEvent)
+    changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, type(event))
     return changed
 
 
