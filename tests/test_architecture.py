@@ -247,7 +247,7 @@ OPENERS = {
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
-        adapters/workspaces/workspace app/diagnosis app/journal app/known_projects app/optimise app/session
+        adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/optimise app/session
         app/worker_service engine/task_workspace adapters/verifiers/baselines
         adapters/verifiers/check_runner
     """,

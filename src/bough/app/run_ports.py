@@ -77,15 +77,13 @@ async def open_ports(
         for model in made.values():
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(session, sandbox, fence)
-        closing.push_async_callback(furnished.close)
         verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
         tools: Tools = WorkbenchTools(sandbox)
         servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
-        for last in (verifier, servers, executor):
+        for last in (furnished, verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
-        activity = ActivityFile(session.home, watch)
-        closing.callback(activity.close)
+        closing.callback((activity := ActivityFile(session.home, watch)).close)
         ports = Ports(
             store=session.store,
             models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]
