@@ -111,6 +111,7 @@ EVERY = {
     "test_calc.py": ("test_add", "def test_add():\n    assert add(2, 3) == 5\n"),
     "calc.t": ("", "is(add(2, 3), 5, 'adds 2');\n"),
     "calc_test.sh": ("", '[ "$(sh add.sh 2 3)" = 5 ] || exit 1\n'),
+    "calc_spec.lua": ("adds", 'it("adds", function()\n  assert.are.equal(5, add(2, 3))\nend)\n'),
     "calc_test.zig": ("adds", 'test "adds" {\n    try expectEqual(@as(i32, 5), add(2, 3));\n}\n'),
     "calc_test.unheard_of": ("adds", 'it "adds" {\n    expect_equal(add(2, 3), 5)\n}\n'),
 }

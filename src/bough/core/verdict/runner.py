@@ -128,6 +128,8 @@ class Runner:
     a group `skipped` is not empty, it did not run."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
     """What the outcomes in `named` mean; any other is a failure."""
+    repeated: ClassVar[str] = ""
+    """Lines between those that only count what is known already, as a pattern."""
     said_before: ClassVar[bool] = False
     """What a test printed stands before such a line; otherwise after it."""
     steps: ClassVar[tuple[str, ...]] = ()
@@ -221,7 +223,7 @@ class Runner:
             if match := re.fullmatch(self.named, line.strip()):
                 found.append((match, said if self.said_before else []))
                 said = [] if self.said_before else found[-1][1]
-            elif line.strip():
+            elif line.strip() and not (self.repeated and re.fullmatch(self.repeated, line.strip())):
                 said.append(line.rstrip())
         for match, told in found:
             known = self.outcomes.get(match["outcome"] or "", "failed")

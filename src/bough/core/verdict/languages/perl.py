@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
 from typing import ClassVar
 
-from bough.core.acceptance.verdict import Case
 from bough.core.verdict.language import ENDS, Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
@@ -26,12 +25,8 @@ class Prove(Runner):
 
     named = r"(?P<test>\S+) \.{2,}(?: (?P<outcome>ok|skipped)(?:: .*| +\d+ ms)?)?"
     outcomes: ClassVar = {"ok": "passed", "skipped": "skipped"}
+    repeated = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
     said_before = True
-
-    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        """Test files. What follows the name of one that failed counts what is known already."""
-        counts = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
-        return super().cases([line for line in lines if not re.fullmatch(counts, line.strip())], root)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         end = find_last_lines(lines, 400)
