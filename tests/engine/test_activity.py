@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from bough.adapters.stores.redacted import redact_secrets
 from bough.app import RunObserver, activity
 from bough.core import events as e
 from bough.core.ids import RUN
+from bough.testing import MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +29,8 @@ async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trac
     monkeypatch.setattr(activity, "EVERY", 0.01)
     told: list[tuple[str, str]] = []
     (tmp_path / "now-amber-heron.json").write_text('{"goal": {"what": "from a process that was killed"}}')
-    kept = activity.ActivityFile(tmp_path, RunObserver(doing=lambda task, what: told.append((task, what))))
+    watch = RunObserver(doing=lambda task, what: told.append((task, what)))
+    kept = activity.ActivityFile(tmp_path, watch, redact_secrets(MemoryStore(), ["hunter2hunter2"]))
 
     def seen(task: str) -> tuple[str, str]:
         found = activity.load_activity(tmp_path, "amber-heron").get(task, activity.TaskActivity())
@@ -36,8 +39,8 @@ async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trac
     kept.recorded(e.Record(1, "amber-heron", RUN, 1, 0.0, e.RunFinished("completed", "")))
     assert seen("goal") == ("", "")
     kept.doing("a", "merging into goal")
-    kept.progress("a", "one\ntwo\n")
-    await until(lambda: seen("a") == ("merging into goal", "two"))
+    kept.progress("a", "one\ntwo hunter2hunter2\n")
+    await until(lambda: seen("a") == ("merging into goal", "two [secret]"))
     kept.recorded(e.Record(2, "amber-heron", "a", 1, 0.0, e.CheckStarted("pytest")))
     await until(lambda: seen("a") == ("merging into goal", ""))
     kept.doing("a", "")

@@ -121,7 +121,10 @@ def write_night(root: Path) -> None:
         ("prices", e.GoalSettled(done)),
         ("taxes", e.GoalSettled(GoalReport("failed", "the tax table is missing"))),
     ]
-    told += [("@control", e.NightJoined("night-1", TREE, ("prices",))), ("@control", e.NightEnded("the night is over"))]
+    told += [
+        ("@control", e.NightJoined("night-1", TREE, ("prices",), {"taxes": "it is not proven"})),
+        ("@control", e.NightEnded("the night is over")),
+    ]
     journals.write(root, "@backlog/backlog", told, pace=1800.0, begin=now - 1800.0 * len(told))
     later = GoalEntry("Remove the deprecated <b>flags</b>.")
     journals.write(root, "@backlog/cleanup", [("flags", e.GoalListed(later))], begin=now)

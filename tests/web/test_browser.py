@@ -302,7 +302,7 @@ def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Serve
             night = page.get_by_role("region", name="The backlog backlog")
             expect(night.get_by_role("heading")).to_have_text("1 of 5 goals done and proven")
             assert night.evaluate("each => each.previousElementSibling.className") == "bar", "nothing comes before it"
-            expect(night).to_contain_text("together on night-1")
+            expect(night).to_contain_text("together on night-1, 1 left out")
             goals = page.get_by_role("region", name="Goals of backlog")
             expect(goals.get_by_role("listitem").first).to_contain_text("1 file +40 −2")
             expect(page.get_by_role("region", name="The backlog cleanup")).to_contain_text("--list cleanup")

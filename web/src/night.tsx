@@ -5,7 +5,7 @@ import { many } from "./format";
 import { Icon, link, STATUS_ICON } from "./parts";
 
 export interface Goal { name: string; title: string; kind: string; run: string; words: string[] }
-export interface Night { list: string; title: string; began: boolean; spent: string[]; branch: string; trouble: string; groups: { heading: string; goals: Goal[] }[] }
+export interface Night { list: string; title: string; began: boolean; spent: string[]; branch: string; left_out: number; trouble: string; groups: { heading: string; goals: Goal[] }[] }
 
 const KIND_TONE: Record<string, string> = { proven: "good", given_up: "bad", not_proven: "warn", waiting: "warn", running: "busy" };
 const MANY = 12;
@@ -23,7 +23,7 @@ export function NightHead({ night, where }: { night: Night; where: string }) {
       {about}
       <div class="shares" aria-hidden="true">{night.groups.map((group) => <span key={group.heading} class={colour(group.goals)} style={{ flexGrow: group.goals.length }} />)}</div>
       <ul class="legend">{night.groups.map((group) => <li key={group.heading}><span class={`dot ${colour(group.goals)}`} aria-hidden="true" /> <b>{group.goals.length}</b> {group.heading.toLowerCase()}</li>)}</ul>
-      <p class="numbers">{night.spent.map((each) => <span key={each}>{each}</span>)}{night.branch && <span><Icon name="branch" /> together on <code>{night.branch}</code></span>}</p>
+      <p class="numbers">{night.spent.map((each) => <span key={each}>{each}</span>)}{night.branch && <span><Icon name="branch" /> together on <code>{night.branch}</code>{night.left_out > 0 && `, ${night.left_out} left out`}</span>}</p>
       {night.trouble && <p class="lost"><Icon name="alert" /> There is no night branch: {night.trouble}</p>}
     </section>
   );

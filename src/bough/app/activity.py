@@ -14,8 +14,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.adapters.stores.redacted import strike_secrets
 from bough.app.choices import RunObserver
 from bough.core.events import Record
+from bough.ports import Store
 from bough.trust.files import Place
 
 EVERY = 1.0
@@ -51,8 +53,10 @@ def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
 class ActivityFile:
     """Keeps the file of the run whose events are recorded, and tells an observer in this process the same."""
 
-    def __init__(self, home: Path, watch: RunObserver) -> None:
+    def __init__(self, home: Path, watch: RunObserver, store: Store) -> None:
+        """`store`: what is kept out of it is kept out of the file, too."""
         self._home = home
+        self._store = store
         self._watch = watch
         self._run = ""
         self._tasks: dict[str, TaskActivity] = {}
@@ -95,7 +99,11 @@ class ActivityFile:
         self._written = dict(self._tasks)
         with suppress(OSError):  # A full disk, or a project that is gone: the run itself says so.
             if self._written:
-                body = msgspec.json.encode(self._written)
+                struck = {
+                    task: replace(each, line=strike_secrets(self._store, each.line))
+                    for task, each in self._written.items()
+                }
+                body = msgspec.json.encode(struck)
                 Place(self._home, name_activity_file(self._run)).write(body, 0o600)
             else:
                 self._remove()

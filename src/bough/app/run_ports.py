@@ -83,7 +83,7 @@ async def open_ports(
         for last in (furnished, verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
-        closing.callback((activity := ActivityFile(session.home, watch)).close)
+        closing.callback((activity := ActivityFile(session.home, watch, session.store)).close)
         ports = Ports(
             store=session.store,
             models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]

@@ -57,7 +57,7 @@ def _is_unpriced(spend: Spend) -> bool:
 def describe_goal(goal: GoalLine) -> str:
     """What came of it, on one line."""
     parts = []
-    if goal.requirements:
+    if goal.requirements and (goal.proven or goal.kind != "proven"):  # Else its check alone was taken for proof.
         parts.append(f"{goal.proven} of {pluralize(goal.requirements, 'requirement')} proven")
     if goal.files:
         parts.append(f"{pluralize(goal.files, 'file')} +{goal.added} −{goal.removed}")

@@ -31,6 +31,12 @@ def redact_secrets(store: Store, secrets: Sequence[str]) -> Store:
     return cast(Store, _RedactedStore(store, secrets))
 
 
+def strike_secrets(store: Store, text: str) -> str:
+    """A text that goes elsewhere, without what is kept out of the store."""
+    redacted: object = store
+    return redacted.strike(text) if isinstance(redacted, _RedactedStore) else text
+
+
 class _RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
@@ -57,9 +63,9 @@ class _RedactedStore:
     def _clean(self, event: AnyEvent) -> AnyEvent:
         event, body = encode_event(event)
         struck = any(spelling in body for spelling in self._in_events) or _SHAPES.search(body) is not None
-        return rewrite_texts(event, self._strike) if struck else event
+        return rewrite_texts(event, self.strike) if struck else event
 
-    def _strike(self, text: str) -> str:
+    def strike(self, text: str) -> str:
         for spelling in self._spellings:
             text = text.replace(spelling, STRUCK)
         return SHAPES.sub(STRUCK, text)

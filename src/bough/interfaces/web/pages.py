@@ -98,6 +98,7 @@ def build_night(page: NightPage) -> Json:
         "began": page.started_at > 0,
         "spent": describe_spent(page),
         "branch": page.branch,
+        "left_out": sum(goal.together not in ("", "on it") for goal in page.goals),
         "trouble": page.trouble,
         "groups": [
             {"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups
