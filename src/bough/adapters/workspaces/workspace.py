@@ -7,7 +7,8 @@ import os
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from functools import wraps
+from contextvars import copy_context
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -41,13 +42,20 @@ def in_thread(
     doing: str,
 ) -> Callable[[Callable[Concatenate[S, P], T]], Callable[Concatenate[S, P], Coroutine[Any, Any, T]]]:
     """Make a method one that waits for a thread, since disks and programs are slow. A system error becomes one
-    sentence: bough could not do what `doing` says, in which arguments stand by name (`{self.root}`)."""
+    sentence: bough could not do what `doing` says, in which arguments stand by name (`{self.root}`). Whoever cancels it
+    waits until the thread has ended: a checkout that is discarded must not be made a moment later."""
 
     def decorate(action: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
         @wraps(action)
         async def threaded(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            call = partial(copy_context().run, action, self, *args, **kwargs)
+            work = asyncio.get_running_loop().run_in_executor(None, call)
             try:
-                return await asyncio.to_thread(action, self, *args, **kwargs)
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait((work,))
+                work.cancelled() or work.exception()  # Nobody asks for it any more.
+                raise
             except OSError as error:
                 named = signature(action).bind(self, *args, **kwargs).arguments
                 raise disk.explain(error, doing.format(**named)) from error
