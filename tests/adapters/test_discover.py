@@ -337,6 +337,8 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"Makefile": "test:", ".travis.yml": "script: >\n    cmake\n    -DTESTS=ON .\n    && make test\nafter: x\n"},
      ["cmake -DTESTS=ON . && make test", "make test"]),
     ({"mix.exs": "", CI: "- run: mix deps.get --only test\n- run: mix test --warnings\n"}, ["mix test --warnings"]),
+    ({"a.lua": "", "spec/a_spec.lua": "", ".travis.yml": "script: busted --verbose\n"}, ["busted --verbose"]),
+    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"}, ["make test"]),
     ({"manage.py": "import django"}, ["python3 manage.py test"]),
     ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
     ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),

@@ -18,6 +18,7 @@ OTHERS = {
     "dart": ("sum_test.dart", "void main() {\n  test('adds', () {\n    expect(add(1, 1), 3);\n  });\n}\n"),
     "elixir": ("sum_test.exs", 'test "adds" do\n  assert Sum.add(1, 1) == 3\nend\n'),
     "jvm": ("SumTest.java", "class SumTest {\n  @Test void adds() {\n    assertEquals(3, Sum.add(1, 1));\n  }\n}\n"),
+    "lua": ("sum_spec.lua", 'it("adds", function()\n  assert.equals(3, add(1, 1))\nend)\n'),
     "perl": ("sum.t", "use Test::More;\nis(add(1, 1), 3);\ndone_testing;\n"),
     "shell": ("sum_test.sh", '[ "$(./add 1 1)" = 3 ]\n'),
     "swift": ("SumTests.swift", "func testAdds() {\n  XCTAssertEqual(add(1, 1), 3)\n}\n"),

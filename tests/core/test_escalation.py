@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.journal.task_fold import fold_task
-from bough.core.ladder.escalation import LADDER, Decision, LadderRules, Means, Rung, Standing, Trouble, escalate
+from bough.core.ladder.escalation import LADDER, Decision, LadderRules, Means, Rung, Situation, Trouble, escalate
 from bough.core.planning.plan import PlanningRules
 from bough.core.tree.task_state import State
 from tests.core.worlds import journals
@@ -23,13 +23,13 @@ SPENT = Trouble("repairs", "the check still fails after 3 repairs")
 BROKEN = Trouble("faults", "the model gave 5 unusable answers in a row")
 BLOCKED = Trouble("children", "its steps cannot continue")
 
-GOAL = Standing(LOOP, 0, working=True, rounds_left=30)
+GOAL = Situation(LOOP, 0, working=True, rounds_left=30)
 LEAF = replace(GOAL, depth=2)
-PARENT = Standing(BLOCKED, 1, parent=True, completed=1, blocked=2, rounds_left=30, approaches=1)
+PARENT = Situation(BLOCKED, 1, parent=True, completed=1, blocked=2, rounds_left=30, approaches=1)
 
 
-def rung(standing: Standing, **changes: Any) -> Rung:
-    return escalate(replace(standing, **changes)).rung
+def rung(situation: Situation, **changes: Any) -> Rung:
+    return escalate(replace(situation, **changes)).rung
 
 
 def test_first_the_agent_is_told_once_per_pattern() -> None:
@@ -139,8 +139,8 @@ def test_rungs_can_be_left_out() -> None:
 
 
 @st.composite
-def standings(draw: st.DrawFn) -> Standing:
-    return Standing(
+def situations(draw: st.DrawFn) -> Situation:
+    return Situation(
         trouble=draw(st.sampled_from([LOOP, STILL, LONG, SPENT, BROKEN, BLOCKED])),
         depth=draw(st.integers(0, 4)),
         means=Means(draw(st.booleans()), draw(st.booleans())),
@@ -159,44 +159,49 @@ def standings(draw: st.DrawFn) -> Standing:
 ENDS: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
 
 
-@given(standings(), st.data())
-def test_from_anywhere_the_ladder_ends_within_what_the_rules_allow(standing: Standing, data: st.DataObject) -> None:
+@given(situations(), st.data())
+def test_from_anywhere_the_ladder_ends_within_what_the_rules_allow(situation: Situation, data: st.DataObject) -> None:
     """Nothing that a rung is for ever happens: agents stay stuck, plans come to nothing, nobody answers. Only the soft
     limit may nudge without end, and that is what the ledger bounds: so the rounds go down here as they do there."""
-    rules = standing.rules
-    rounds = standing.rounds_left
+    rules = situation.rules
+    rounds = situation.rounds_left
     patterns = 2
     bound = patterns * 4 + rules.prunes + 1 + 1 + 1 + rules.approaches + rules.asks + rounds // rules.subtask_rounds + 1
     for _ in range(bound + 1):
-        decision = escalate(standing)
+        decision = escalate(situation)
         if decision.rung in ENDS:
             return
-        standing = _after(standing, decision.rung, data)
-    raise AssertionError(f"{bound} rungs and no end: {standing}")
+        situation = _after(situation, decision.rung, data)
+    raise AssertionError(f"{bound} rungs and no end: {situation}")
 
 
-def _after(standing: Standing, rung: Rung, data: st.DataObject) -> Standing:
+def _after(situation: Situation, rung: Rung, data: st.DataObject) -> Situation:
     """The worst that can come of a rung."""
-    standing = replace(standing, taken=standing.taken | {rung: standing.times(rung) + 1})
+    situation = replace(situation, taken=situation.taken | {rung: situation.times(rung) + 1})
     if rung == "nudge":
-        left = standing.rounds_left - (rules_of(standing) if standing.trouble.cause == "soft_limit" else 0)
-        nudged = standing.nudged | {standing.trouble.pattern}
+        left = situation.rounds_left - (rules_of(situation) if situation.trouble.cause == "soft_limit" else 0)
+        nudged = situation.nudged | {situation.trouble.pattern}
         if left <= 0:  # The ledger is spent: the task halts, and no rung is asked for.
-            return replace(standing, nudged=nudged, rounds_left=0, trouble=SPENT, working=False)
-        return replace(standing, nudged=nudged, rounds_left=left)
+            return replace(situation, nudged=nudged, rounds_left=0, trouble=SPENT, working=False)
+        return replace(situation, nudged=nudged, rounds_left=left)
     if rung in ("prune", "stronger_model", "ask"):  # A new agent, which can be told everything once more.
-        return replace(standing, nudged=frozenset())
+        return replace(situation, nudged=frozenset())
     if rung in ("decompose", "replan") and data.draw(st.booleans()):
         children = data.draw(st.integers(2, 4))
         return replace(
-            standing, parent=True, working=False, trouble=BLOCKED, blocked=children, approaches=standing.approaches + 1
+            situation,
+            parent=True,
+            working=False,
+            trouble=BLOCKED,
+            blocked=children,
+            approaches=situation.approaches + 1,
         )
     # Refused: the next rung has to be another one, since this one has used itself up.
-    return replace(standing, approaches=standing.approaches + 1) if rung == "replan" else standing
+    return replace(situation, approaches=situation.approaches + 1) if rung == "replan" else situation
 
 
-def rules_of(standing: Standing) -> int:
-    return standing.rules.subtask_rounds
+def rules_of(situation: Situation) -> int:
+    return situation.rules.subtask_rounds
 
 
 def test_a_replan_that_is_refused_is_an_approach_too() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bough.core.budget.grants import add_limits, compute_free, compute_grant, compute_root_rounds, convert_spend
 from bough.core.budget.ledger import Limits, Spend, compute_remaining, find_reached_limit
-from bough.core.ladder.escalation import Standing, Trouble
+from bough.core.ladder.escalation import Situation, Trouble
 
 NEAR = 1e-6
 """Money and time are floats."""
@@ -24,7 +24,7 @@ picks = st.integers(0, 20)
 
 def may_split(limits: Limits, spend: Spend) -> bool:
     """The ladder's own rule, for a task at depth 1."""
-    return Standing(Trouble("soft_limit", ""), 1, rounds_left=compute_remaining(spend, limits).rounds).may_split
+    return Situation(Trouble("soft_limit", ""), 1, rounds_left=compute_remaining(spend, limits).rounds).may_split
 
 
 @dataclass(eq=False)

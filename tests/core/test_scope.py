@@ -11,10 +11,8 @@ from bough.core.planning.plan import PlanningRules, Retry, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.scope import (
-    BackOff,
-    FixedRetry,
     Fresh,
-    NoRetry,
+    RetryStrategy,
     Scope,
     TaskList,
     TaskTree,
@@ -101,9 +99,10 @@ def test_waits(step: Step, waits: list[float | None]) -> None:
 
 
 def test_kinds_of_retries() -> None:
-    assert read_retry(Step("a", on_error="skip")) == NoRetry()
-    assert read_retry(Step("a", on_error="retry", max_retries=3)) == FixedRetry(3)
-    assert BackOff(2_000, 5.0, 100.0).wait(1_999) == 86_400.0, "no wait is longer than a day"
+    assert read_retry(Step("a", on_error="skip")) == RetryStrategy()
+    assert read_retry(Step("a", on_error="skip")).wait(0) is None
+    assert read_retry(Step("a", on_error="retry", max_retries=3)) == RetryStrategy(3)
+    assert RetryStrategy(2_000, 5.0, 100.0).wait(1_999) == 86_400.0, "no wait is longer than a day"
 
 
 STEP = Step("a", "Do it.", test_command="true")

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bough.core.stuck.chant import count_repetitions
 from bough.core.stuck.detector import PATTERNS, Act, Signal, StuckRules, Turn, Watch, observe_round, reset_watch
 from bough.core.stuck.masks import (
+    count_repetitions,
     find_trouble,
     is_transient,
     mask_decimals,

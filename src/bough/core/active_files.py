@@ -44,7 +44,7 @@ _NAMES = [(re.compile(pattern), why) for pattern, why in _BY_NAME]
 
 
 def find_edge(path: str, before: str, after: str, target: str) -> Edge | None:
-    """For a file that a change leaves behind: its path, its mode before (empty: new) and after, and the target of a
+    """Judge a file that a change leaves behind by its path, its mode before (empty: new) and after, and the target of a
     link."""
     if after == LINK:
         if posixpath.isabs(target) or leads_out(path, target):

@@ -10,7 +10,7 @@ from bough.core.budget.ledger import LAST_SHARE, Spend, describe_spent, find_rea
 from bough.core.conversation.compaction import is_breaker_open, is_due
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL, depth
-from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Decision, Trouble, escalate
+from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Cause, Trouble, escalate
 from bough.core.planning.plan import Tier
 from bough.core.stuck.detector import Signal
 from bough.core.tree import agentless
@@ -37,7 +37,10 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RecoverCommand()
     # A rung that was decided on is recorded before it is climbed. After a kill it is climbed, not decided again.
     if task.ladder.rung is not None:
-        return _climb(task, task.ladder.rung)
+        limit = find_reached_limit(task.budget.spend, task.budget.limits)
+        if limit and task.ladder.rung.rung in ASKING:
+            return c.Rest("budget", describe_spent(task.id, limit))
+        return c.Climb(task.ladder.rung)
     if task.ladder.trouble is not None:
         return _escalate(task, task.ladder.trouble)
     if task.state is State.TESTING:
@@ -88,8 +91,9 @@ def _continue_work(task: Task, now: float) -> c.Command:
         return c.Relay()
     # Not in the last round: there is nothing left to try, only to hand over.
     if not limit and not again and (signal := task.progress.signal or _check_soft_limit(task)):
-        trouble = _build_trouble(signal)
-        return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
+        cause: Cause = "soft_limit" if signal.pattern in ("max_rounds", "subtask_max_rounds") else "signal"
+        trouble = Trouble(cause, signal.diagnosis, signal.pattern, signal.recommended, signal.evidence)
+        return c.Escalate(escalate(task.situation(trouble)), trouble, signal)
     if _is_too_long(task):
         if task.attempt is not None and task.attempt.exceeded and len(task.attempt.messages) == 1:
             return c.Rest("unavailable", task.attempt.exceeded)  # Nothing can be removed.
@@ -124,7 +128,7 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
     if attempt is None or task.round.asking:
         return None
     faults, means = task.round.faults, "block" if task.in_text else "tool call"
-    again = task.standing(Trouble("faults", "")).may_try_again
+    again = task.situation(Trouble("faults", "")).may_try_again
     switch = _may_switch(task)
     if task.in_text and again:
         switch = switch and task.acceptance.failing is None and task.ladder.taken.get("attempts", 0) >= IN_VAIN
@@ -166,26 +170,11 @@ def _find_compaction_trouble(task: Task) -> Trouble | None:
     return Trouble("signal", says, COMPACTION, "prune", (full,))
 
 
-def _climb(task: Task, decision: Decision) -> c.Command:
-    """Take the chosen rung. If it needs a model, check the budget first."""
-    limit = find_reached_limit(task.budget.spend, task.budget.limits)
-    if limit and decision.rung in ASKING:
-        return c.Rest("budget", describe_spent(task.id, limit))
-    return c.Climb(decision)
-
-
 def _escalate(task: Task, trouble: Trouble) -> c.Command:
-    standing = task.standing(trouble)
+    situation = task.situation(trouble)
     if trouble.pattern == COMPACTION:  # No message to the agent makes its conversation shorter.
-        standing = replace(standing, nudged=standing.nudged | {COMPACTION})
-    return c.Escalate(escalate(standing), trouble)
-
-
-def _build_trouble(signal: Signal) -> Trouble:
-    soft = signal.pattern in ("max_rounds", "subtask_max_rounds")
-    return Trouble(
-        "soft_limit" if soft else "signal", signal.diagnosis, signal.pattern, signal.recommended, signal.evidence
-    )
+        situation = replace(situation, nudged=situation.nudged | {COMPACTION})
+    return c.Escalate(escalate(situation), trouble)
 
 
 def _check_soft_limit(task: Task) -> Signal | None:
@@ -241,7 +230,7 @@ def _finish_gathering(task: Task) -> c.Command:
 
 
 def _judge(task: Task) -> c.Command:
-    """In `testing`: run the check on the current tree, then follow its verdict."""
+    """While `testing`, run the check on the current tree, then follow its verdict."""
     verdict = task.acceptance.verdict
     # An agent that defends its work after a finding has changed nothing: the verdict on that tree is known.
     stands = verdict is not None and verdict.finding and task.acceptance.findings > 0 and verdict.tree == task.tree
@@ -282,7 +271,8 @@ def _handle_failing_probe(task: Task) -> c.Command:
 
 
 def _repair(task: Task) -> c.Command:
-    """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
+    """After `test_failed`, start a fresh agent, up to the limit; a repair that made more tests fail is rolled back
+    first."""
     verdict, best = task.acceptance.verdict, task.acceptance.best
     if agentless.is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
@@ -290,7 +280,7 @@ def _repair(task: Task) -> c.Command:
         return _handle_failing_probe(task)
     again = Trouble("repairs", f"the check still fails after attempt {task.progress.attempts}")
     spent = find_reached_limit(task.budget.spend, task.budget.limits)
-    if not spent and task.standing(again).may_try_again:
+    if not spent and task.situation(again).may_try_again:
         return _escalate(task, again)
     # Repairs are compared with the best so far, not with the last: two bad ones in a row must not become the new
     # measure.

@@ -95,7 +95,7 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     cache_read: int = 0
     cache_write: int = 0
     estimated: bool = False
-    """By bough, because the provider does not report it."""
+    """Estimated by bough, because the provider does not report it."""
 
 
 Stop = Literal["end", "calls", "length", "refusal"]

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct, field
 
 from bough.core.planning.plan import Role
@@ -54,7 +55,7 @@ def argv(server: ToolServer, env: Mapping[str, str]) -> list[str]:
 
 
 def placed(text: str, env: Mapping[str, str]) -> str:
-    """With `${NAME}` and `${NAME:-default}` substituted."""
+    """Return the text with `${NAME}` and `${NAME:-default}` substituted."""
     return _PLACE.sub(lambda found: env.get(found[1]) or found[2] or "", text)
 
 
@@ -77,19 +78,10 @@ def read(text: str) -> dict[str, dict[str, Any]]:
         if not isinstance(server, dict) or server.get("type") == "sse":
             continue
         kept = {key: server[key] for key in ("command", "args", "env", "url", "headers") if server.get(key)}
-        if _fits(kept):
+        try:
+            usable = msgspec.convert(kept, ToolServer)
+        except msgspec.ValidationError:
+            continue
+        if usable.command or usable.url:
             found[str(name)] = kept
     return found
-
-
-def _fits(server: dict[str, Any]) -> bool:
-    strings = {"command": str, "url": str}
-    texts = all(isinstance(server[key], kind) for key, kind in strings.items() if key in server)
-    tables = all(
-        isinstance(server[key], dict) and all(isinstance(value, str) for value in server[key].values())
-        for key in ("env", "headers")
-        if key in server
-    )
-    args = server.get("args", [])
-    listed = isinstance(args, list) and all(isinstance(word, str) for word in args)
-    return texts and tables and listed and bool(server.get("command") or server.get("url"))

@@ -36,7 +36,7 @@ _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 
 class Word(NamedTuple):
     text: str
-    """Without its quotes."""
+    """The word without its quotes."""
     start: int
     end: int
     """Its place in the line."""

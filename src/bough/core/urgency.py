@@ -6,16 +6,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from contextvars import ContextVar
+from graphlib import CycleError, TopologicalSorter
 from itertools import dropwhile
 
 from bough.core.planning.plan import Step
 
 _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...], dict[str, int]]] = OrderedDict()
-"""By identity of the steps, which are looked up after every event; kept with them, so that no other has the same id."""
+"""The orders by identity of the steps, which are looked up after every event; kept with them, so that no other has the
+same id."""
 URGENCY: ContextVar[int] = ContextVar("urgency", default=0)
-"""Of the step that this context works on: the pieces of work that remain, one after the other, from its beginning to
-the end of the goal. 0: no step. The higher, the sooner it gets what it waits for."""
+"""The urgency of the step that this context works on: the pieces of work that remain, one after the other, from its
+beginning to the end of the goal. 0: no step. The higher, the sooner it gets what it waits for."""
 
 
 def by_urgency(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -46,22 +48,16 @@ def _order(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], dict[str, int]]:
 def _chains(steps: tuple[Step, ...]) -> dict[str, int]:
     """Units of work on the longest path from the start of each step to the end of the last that waits for it."""
     named = {step.name: step for step in steps}
-    waiting: dict[str, list[str]] = {step.name: [] for step in steps}
-    open_needs = {step.name: 0 for step in steps}
-    for step in steps:
-        for need in set(step.needs) & named.keys():
-            waiting[need].append(step.name)
-            open_needs[step.name] += 1
-    # Forwards in dependency order, each after all that it needs; then backwards.
-    order = [name for name, count in open_needs.items() if not count]
-    for name in order:  # grows while it is walked
-        for other in waiting[name]:
-            open_needs[other] -= 1
-            if not open_needs[other]:
-                order.append(other)
-    chains = dict.fromkeys(named, 0)  # a plan with a cycle is rejected elsewhere
-    for name in reversed(order):
-        chains[name] = weight(named[name]) + max((chains[other] for other in waiting[name]), default=0)
+    needs = {step.name: set(step.needs) & named.keys() for step in steps}
+    chains = dict.fromkeys(named, 0)
+    try:
+        order = [*TopologicalSorter(needs).static_order()]
+    except CycleError:  # such a plan is rejected elsewhere
+        return chains
+    for name in reversed(order):  # by now it has the longest chain of those that wait for it
+        chains[name] += weight(named[name])
+        for need in needs[name]:
+            chains[need] = max(chains[need], chains[name])
     return chains
 
 

@@ -358,20 +358,17 @@ class DbosExecutor:
     async def _begin(self, run: Run) -> None:
         async with self._beginning:
             if self._since is None:
-                await self._connect_for(run)
-
-    async def _connect_for(self, run: Run) -> None:
-        ports = self._given()
-        self._run = run.name
-        asked = await ports.store.read(run.name, CONTROL)
-        self._seq = (await ports.store.read(run.name, RUN))[-1].seq
-        since = asked[-1].seq if asked else 0
-        with _told(self._server):
-            self._client = await self._connecting
-        await asyncio.to_thread(self._server.run, readmit_all, PATIENCE)
-        self._since = since
-        self._follower = asyncio.create_task(self._follow())
-        ports.stop.watch(self._pass_on_stop)
+                ports = self._given()
+                self._run = run.name
+                asked = await ports.store.read(run.name, CONTROL)
+                self._seq = (await ports.store.read(run.name, RUN))[-1].seq
+                since = asked[-1].seq if asked else 0
+                with _told(self._server):
+                    self._client = await self._connecting
+                await asyncio.to_thread(self._server.run, readmit_all, PATIENCE)
+                self._since = since
+                self._follower = asyncio.create_task(self._follow())
+                ports.stop.watch(self._pass_on_stop)
 
     def _connect(self) -> DBOSClient:
         dbos, serializer = load_dbos()

@@ -301,7 +301,15 @@ class ChatReader(BaseReader):
         if self._reasoning is not None:
             kept["reasoning_content"] = "".join(self._reasoning)
         if self._details:
-            kept["reasoning_details"] = _merge_details(self._details)
+            # Reasoning details as they were before they were split: one for each run of a type and index.
+            runs: list[list[dict[str, Any]]] = []
+            for detail in self._details:
+                same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))
+                if same and detail.get("index") is not None:
+                    runs[-1].append(detail)
+                else:
+                    runs.append([detail])
+            kept["reasoning_details"] = [_join_pieces(run) if len(run) > 1 else run[0] for run in runs]
         return self._pack_extra(kept) if kept else ""
 
     def _pack_extra(self, kept: dict[str, Any]) -> str:
@@ -311,18 +319,6 @@ class ChatReader(BaseReader):
 def _join_texts(parts: list[Any]) -> str:
     """The text of content that comes in parts; parts not meant for reading (thinking) are left out."""
     return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def _merge_details(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Reasoning details as they were before they were split: one for each run of a type and index."""
-    runs: list[list[dict[str, Any]]] = []
-    for detail in details:
-        same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))
-        if same and detail.get("index") is not None:
-            runs[-1].append(detail)
-        else:
-            runs.append([detail])
-    return [_join_pieces(run) if len(run) > 1 else run[0] for run in runs]
 
 
 def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:

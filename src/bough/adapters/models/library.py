@@ -24,7 +24,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
 from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, sanitize_name
 from bough.adapters.tools.output_text import repair_surrogates
-from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
+from bough.core.errors import Passing, Refused, TooLong, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.installed import lacking
 
@@ -306,21 +306,17 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except TimeoutError as error:
         raise Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
     except x.ModelHTTPError as error:
-        raise _of_status(at, error) from error
+        body = error.body
+        words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon's own wrapping
+        if isinstance(words, dict) and "Message" in words:
+            words = {"message": words["Message"], "code": words.get("Code")}
+        wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}
+        raise faults.explain_status(
+            at, error.status_code, wait, msgspec.json.encode(words if words else str(error), enc_hook=str)
+        ) from error
     except x.ModelAPIError as error:
         raise Passing(f"{at.host} could not be reached for {at.name}: {at.sanitize(str(error))}") from error
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} at {at.host} is unavailable: {at.sanitize(str(error))} — {at.advice}.") from error
-
-
-def _of_status(at: Endpoint, error: Any) -> Unavailable:
-    body = error.body
-    words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon's own wrapping
-    if isinstance(words, dict) and "Message" in words:
-        words = {"message": words["Message"], "code": words.get("Code")}
-    wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}
-    return faults.explain_status(
-        at, error.status_code, wait, msgspec.json.encode(words if words else str(error), enc_hook=str)
-    )

@@ -55,7 +55,18 @@ class RecordingModel:
         self._path = path
         self._secrets = [(msgspec.json.encode(secret)[1:-1], STRUCK.encode()) for secret in secrets]
         self._writing = asyncio.Lock()
-        _prepare_file(path, Header(1, model.name, note))
+        # Start a recording, or continue one. Any other file is left alone.
+        try:
+            if path.exists() and path.stat().st_size:
+                content = path.read_bytes()
+                _parse_header(path, content.partition(b"\n")[0])
+                if not content.endswith(b"\n"):
+                    os.truncate(path, content.rfind(b"\n") + 1)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _append_line(path, msgspec.json.encode(Header(1, model.name, note)) + b"\n")
+        except OSError as error:
+            raise UsageError(f"The recording {path} cannot be written: {error.strerror or error}.") from None
 
     @property
     def window(self) -> int:
@@ -169,21 +180,6 @@ def _parse_header(path: Path, line: bytes) -> Header:
     if header.version != 1:
         raise UsageError(f"{path} is a recording of a newer bough (format {header.version}); this one reads format 1.")
     return header
-
-
-def _prepare_file(path: Path, header: Header) -> None:
-    """Start a recording, or continue one. Any other file is left alone."""
-    try:
-        if path.exists() and path.stat().st_size:
-            content = path.read_bytes()
-            _parse_header(path, content.partition(b"\n")[0])
-            if not content.endswith(b"\n"):
-                os.truncate(path, content.rfind(b"\n") + 1)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _append_line(path, msgspec.json.encode(header) + b"\n")
-    except OSError as error:
-        raise UsageError(f"The recording {path} cannot be written: {error.strerror or error}.") from None
 
 
 def _append_line(path: Path, line: bytes) -> None:

@@ -76,7 +76,19 @@ def confine(
                     prctl(PR_CAPBSET_DROP, capability)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
-        _restrict_files(writable, readable, abi)
+        handled = _make_access_mask(abi) | (0 if readable is None else READ)
+        scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
+        # The kernel accepts a shorter structure from a caller that knows less; an older one rejects a longer one.
+        attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
+        ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+        try:
+            for path in readable or ():
+                _allow_path(ruleset, path, READ)
+            for path in writable:
+                _allow_path(ruleset, path, handled)
+            syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+        finally:
+            os.close(ruleset)
     if filter.is_supported():
         program = filter.build_program(families)
 
@@ -84,22 +96,6 @@ def confine(
             _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(Program(len(program) // 8, program)))
-
-
-def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi: int) -> None:
-    handled = _make_access_mask(abi) | (0 if readable is None else READ)
-    scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
-    # The kernel accepts a shorter structure from a caller that knows less; an older one rejects a longer one.
-    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
-    ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
-    try:
-        for path in readable or ():
-            _allow_path(ruleset, path, READ)
-        for path in writable:
-            _allow_path(ruleset, path, handled)
-        syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
-    finally:
-        os.close(ruleset)
 
 
 def clone(flags: int) -> int:

@@ -96,7 +96,15 @@ class Presence:
 
     def __init__(self, folder: Path, worker: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        _sweep(folder)
+        # Remove what workers that were killed left behind.
+        for path in folder.iterdir():
+            with suppress(OSError):
+                fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
+                finally:
+                    os.close(fd)
         self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
         while True:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -135,18 +143,6 @@ def _is_locked_file(path: Path) -> bool:
     finally:
         os.close(fd)
     return False
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what workers that were killed left behind."""
-    for path in folder.iterdir():
-        with suppress(OSError):
-            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                path.unlink()
-            finally:
-                os.close(fd)
 
 
 def describe_worker(worker: str) -> str:

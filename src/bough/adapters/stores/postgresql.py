@@ -30,6 +30,7 @@ from bough.adapters.stores.sqlite import (
     explain_held,
     make_version_conflict,
     require_claim,
+    watch_holder,
 )
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.errors import ClaimHeld, NotFound, StoreError
@@ -166,7 +167,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
-        silent = await self._watch_holder(run, task, lease)
+        silent = await watch_holder(lambda: self.transact(lambda db: self._read_claim(db, run, task)), run, task, lease)
         token = secrets.token_hex(8)
         taking = asyncio.ensure_future(
             self.transact(lambda db: self._take(db, run, task, worker, token, silent)),
@@ -213,26 +214,6 @@ class PostgresStore:
     def _read_claim(db: Transaction, run: str, task: str) -> tuple[int, int, str] | None:
         found = db.one("SELECT epoch, beat, worker FROM claims WHERE run = %s AND task = %s", run, task)
         return (found[0], found[1], found[2]) if found is not None else None
-
-    async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, int] | None:
-        """Whether a holder elsewhere is alive is unknown here: it is watched for one lease, by our own clock, and only
-        while the server answers. Returns the claim and its last beat, when there was none in that time."""
-        first = await self.transact(lambda db: self._read_claim(db, run, task))
-        alive = is_alive(first[2]) if first is not None else False
-        if first is not None and alive:
-            raise ClaimHeld(explain_held(run, task, first[2]), first[2])
-        if first is None or alive is False:
-            return None
-        seen = time.monotonic()
-        until = seen + lease
-        while (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, lease / 10))
-            if await self.transact(lambda db: self._read_claim(db, run, task)) != first:
-                return None
-            before, seen = seen, time.monotonic()
-            if seen - before > lease / 3:  # No one could beat while the server was away.
-                until = seen + lease
-        return first[:2]
 
     async def check(self, claim: Claim) -> None:
         await self.transact(lambda db: self._check_held(db, claim))

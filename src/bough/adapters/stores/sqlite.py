@@ -12,10 +12,10 @@ import re
 import sqlite3
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -37,6 +37,8 @@ from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, StoreErr
 from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
 from bough.core.ids import OWN, RUN
 from bough.ports import Claim
+
+T = TypeVar("T")
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
@@ -99,7 +101,9 @@ class SqliteStore:
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
         if self._presence is None and worker == worker_id():
             self._presence = Presence(self._workers, worker)
-        silent = await self._watch_holder(run, task, lease)
+        silent = await watch_holder(
+            lambda: self._database.read(lambda db: self._read_claim(db, run, task)), run, task, lease, self._workers
+        )
         taken: list[Claim] = []
 
         def take(db: sqlite3.Connection) -> Claim:
@@ -123,7 +127,7 @@ class SqliteStore:
     def _take(
         self, db: sqlite3.Connection, run: str, task: str, worker: str, silent: tuple[int, float] | None
     ) -> Claim:
-        # Read again within the transaction: since `_watch_holder` looked, the holder may have beaten, ended, or been
+        # Read again within the transaction: since `watch_holder` looked, the holder may have beaten, ended, or been
         # replaced.
         row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
@@ -142,22 +146,6 @@ class SqliteStore:
         query = "SELECT epoch, expires, worker FROM claims WHERE run = ? AND task = ?"
         row: tuple[int, float, str] | None = db.execute(query, (run, task)).fetchone()
         return row
-
-    async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
-        """Whether a holder on another machine is alive is unknown here: it is watched for one lease, by our own clock.
-        Returns the claim and its last heartbeat, when there was no other in that time."""
-        first = await self._database.read(lambda db: self._read_claim(db, run, task))
-        alive = is_alive(first[2], self._workers) if first is not None else False
-        if first is not None and alive:  # Reported here, since a stopped holder may have the file locked.
-            raise ClaimHeld(explain_held(run, task, first[2]), first[2])
-        if first is None or alive is False:
-            return None
-        until = time.monotonic() + lease
-        while (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, lease / 10))
-            if await self._database.read(lambda db: self._read_claim(db, run, task)) != first:
-                return None
-        return first[:2]
 
     async def check(self, claim: Claim) -> None:
         await self._database.glance(lambda db: self._check_held(db, claim))
@@ -369,7 +357,7 @@ def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
         return [walk(inner) for inner in value] if isinstance(value, list | tuple) else value
 
     fields = msgspec.to_builtins(event)
-    changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, AnyEvent)
+    changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, type(event))
     return changed
 
 
@@ -402,6 +390,34 @@ def decode_rows(
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
         raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
     return records
+
+
+async def watch_holder(
+    look: Callable[[], Awaitable[tuple[int, T, str] | None]],
+    run: str,
+    task: str,
+    lease: float,
+    workers: Path | None = None,
+) -> tuple[int, T] | None:
+    """Whether a holder on another machine is alive is unknown here: it is watched for one lease, by our own clock, and
+    only while the store answers. Returns the claim and its last heartbeat, when there was no other in that time.
+    `look`: the claim's epoch, heartbeat and worker; `workers`: where these show their presence."""
+    first = await look()
+    alive = is_alive(first[2], workers) if first is not None else False
+    if first is not None and alive:  # Reported here, since a stopped holder may have the file locked.
+        raise ClaimHeld(explain_held(run, task, first[2]), first[2])
+    if first is None or alive is False:
+        return None
+    seen = time.monotonic()
+    until = seen + lease
+    while (left := until - time.monotonic()) > 0:
+        await asyncio.sleep(min(left, lease / 10))
+        if await look() != first:
+            return None
+        before, seen = seen, time.monotonic()
+        if seen - before > lease / 3:  # No one could beat while the store was away.
+            until = seen + lease
+    return first[:2]
 
 
 def require_claim(claim: Claim, held: Any) -> None:

@@ -32,7 +32,15 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def bash(arguments: Bash, bench: Bench) -> ToolResult:
-    _check_command(arguments.command)
+    command = arguments.command
+    if not command.strip():
+        raise Refusal("`command` is empty: give the command line to run.", fault=True)
+    if "\0" in command:
+        raise Refusal("`command` contains a NUL character, which no command line can.", fault=True)
+    if len(command.encode()) > _LONGEST:
+        raise Refusal(
+            f"`command` is longer than {_LONGEST:,} bytes: `write` the long part to a file and use that in the command."
+        )
     rules = bench.rules
     timeout = min(arguments.timeout or rules.bash_timeout, rules.bash_longest)
     finished = await bench.sandbox.run(
@@ -55,17 +63,6 @@ def _count_passed(text: str, command: str) -> int | None:
         return None
     found = read_closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None
-
-
-def _check_command(command: str) -> None:
-    if not command.strip():
-        raise Refusal("`command` is empty: give the command line to run.", fault=True)
-    if "\0" in command:
-        raise Refusal("`command` contains a NUL character, which no command line can.", fault=True)
-    if len(command.encode()) > _LONGEST:
-        raise Refusal(
-            f"`command` is longer than {_LONGEST:,} bytes: `write` the long part to a file and use that in the command."
-        )
 
 
 async def clean_output(output: bytes) -> str:

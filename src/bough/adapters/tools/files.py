@@ -63,17 +63,10 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
         lines.pop()
     if arguments.start > len(lines):
         raise Refusal(f"`{place.shown}` has only {pluralize(len(lines), 'line')}: `start` must not be greater.")
-    return ToolResult(_format_page(arguments, lines, unfinished, bench.rules.shown))
-
-
-_read_in_thread = run_in_thread(_read)
-
-
-def _format_page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:
-    """Numbered lines, as many as asked for and as fit, and a last line that says where in the file they are."""
+    # Numbered lines, as many as asked for and as fit, and a last line that says where in the file they are.
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
-    room = max(shown - 200, 200)
+    room = max(bench.rules.shown - 200, 200)
     # A giant line must not push out the others, nor may a single one be cut needlessly.
     longest = max(room // min(len(wished), 8) - 10, 60)
     page: list[str] = []
@@ -84,7 +77,10 @@ def _format_page(arguments: Read, lines: list[str], unfinished: bool, shown: int
             break
         page.append(numbered)
     last = first + len(page)
-    return "\n".join([*page, _describe_position(arguments, lines, last, unfinished)])
+    return ToolResult("\n".join([*page, _describe_position(arguments, lines, last, unfinished)]))
+
+
+_read_in_thread = run_in_thread(_read)
 
 
 def _describe_position(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:

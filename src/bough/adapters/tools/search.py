@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from bough.adapters.tools import paths, suggestions
 from bough.adapters.tools.output_text import cut_middle, to_plain_text
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.ports import Finished, ToolResult, WorkFolder
+from bough.ports import ToolResult, WorkFolder
 
 _TIMEOUT = 60.0
 _KEPT = 2_000_000
@@ -86,24 +86,28 @@ def _make_act(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
         finished = await bench.sandbox.run(
             argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
         )
-        return _format_result(arguments, place.shown, finished, bench.rules.shown)
+        text = finished.output.decode("utf-8", "replace")
+        lines, matches = _select_matches(text, arguments.limit)
+        if not matches:
+            if finished.killed:
+                return ToolResult(
+                    f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
+                )
+            if finished.exit_status == 1:
+                only = f" in files like {arguments.glob}" if arguments.glob else ""
+                return ToolResult(f"No line in {place.shown} matches `{arguments.pattern}`{only}.")
+            said, _ = cut_middle(to_plain_text(text).strip(), 2_000)
+            return ToolResult(f"The search failed: {said}", ok=False)
+        count = f"{matches:,} match{'es' if matches > 1 else ''}"
+        if finished.killed:
+            count = f"at least {count}; the search was killed {finished.killed}"
+        if matches > arguments.limit:
+            count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
+        listed, cut = cut_middle("\n".join(lines), bench.rules.shown - 200)
+        whole = "\n".join(lines).encode() if cut else None
+        return ToolResult(f"{listed}\n({count})", whole=whole)
 
     return search
-
-
-def _format_result(arguments: Search, where: str, finished: Finished, room: int) -> ToolResult:
-    text = finished.output.decode("utf-8", "replace")
-    lines, matches = _select_matches(text, arguments.limit)
-    if not matches:
-        return _explain_no_match(arguments, where, finished, text)
-    count = f"{matches:,} match{'es' if matches > 1 else ''}"
-    if finished.killed:
-        count = f"at least {count}; the search was killed {finished.killed}"
-    if matches > arguments.limit:
-        count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
-    listed, cut = cut_middle("\n".join(lines), room - 200)
-    whole = "\n".join(lines).encode() if cut else None
-    return ToolResult(f"{listed}\n({count})", whole=whole)
 
 
 def _select_matches(output: str, limit: int) -> tuple[list[str], int]:
@@ -122,15 +126,3 @@ def _select_matches(output: str, limit: int) -> tuple[list[str], int]:
         if matches <= limit and not full:
             lines.append(f"{path.removeprefix('./')}{mark}{number}{mark}{to_plain_text(text)}")
     return lines, matches
-
-
-def _explain_no_match(arguments: Search, where: str, finished: Finished, output: str) -> ToolResult:
-    if finished.killed:
-        return ToolResult(
-            f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
-        )
-    if finished.exit_status == 1:
-        only = f" in files like {arguments.glob}" if arguments.glob else ""
-        return ToolResult(f"No line in {where} matches `{arguments.pattern}`{only}.")
-    said, _ = cut_middle(to_plain_text(output).strip(), 2_000)
-    return ToolResult(f"The search failed: {said}", ok=False)

@@ -73,7 +73,14 @@ class Applying(Struct, eq=False):
         # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
         waiting, conflicts = self._sort()
         if conflicts:
-            raise _make_conflict(conflicts)
+            names = [format_path(path) for path in conflicts]
+            listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+            raise ApplyConflict(
+                f"Nothing was applied, because you changed what the run changed: {listed}. Set your changes to these "
+                "files aside (git stash, or copies elsewhere) and run `bough apply` again, or copy the run's work "
+                "manually from `bough diff`.",
+                names,
+            )
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = Tracked(move.path for move in writes)
@@ -277,14 +284,3 @@ def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
         except PermissionError:
             mode &= 0o777  # then we own it, as with any editor that saves by replacing
     os.fchmod(fd, mode)
-
-
-def _make_conflict(paths: list[bytes]) -> ApplyConflict:
-    names = [format_path(path) for path in paths]
-    listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
-    return ApplyConflict(
-        f"Nothing was applied, because you changed what the run changed: {listed}. Set your changes to these files "
-        "aside (git stash, or copies elsewhere) and run `bough apply` again, or copy the run's work manually from "
-        "`bough diff`.",
-        names,
-    )

@@ -465,7 +465,19 @@ class GitWorkspaces(GitTrees):
         self._spares.clear()
         # It names contents that may be gone afterwards.
         (repository.path / "person").unlink(missing_ok=True)
-        _remove_unnamed(repository.git, ids)
+        # Remove the objects that nothing refers to: no branch, and none of these ids (some may not be objects). Only
+        # while no one else writes.
+        git = repository.git
+        asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
+        said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""
+        there = [line for line in said.decode().splitlines() if not line.endswith("missing")]
+        try:
+            _refer(git, "create", there)
+            # Not `git gc`: it would pack the branches too, which bough reads from their files.
+            git.run("repack", "-a", "-d", "-q")
+            git.run("prune", "--expire=now")
+        finally:
+            _refer(git, "delete", there)
 
 
 def _find_index(checkout: Path) -> Path:
@@ -474,21 +486,6 @@ def _find_index(checkout: Path) -> Path:
 
 def _is_worth_saving(found: FileIndex) -> bool:
     return max(found.read, found.looked) > _FEW * len(found.folders)
-
-
-def _remove_unnamed(git: Git, ids: Collection[str]) -> None:
-    """Remove the objects that nothing refers to: no branch, and none of these ids (some may not be objects). Only while
-    no one else writes."""
-    asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
-    said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""
-    there = [line for line in said.decode().splitlines() if not line.endswith("missing")]
-    try:
-        _refer(git, "create", there)
-        # Not `git gc`: it would pack the branches too, which bough reads from their files.
-        git.run("repack", "-a", "-d", "-q")
-        git.run("prune", "--expire=now")
-    finally:
-        _refer(git, "delete", there)
 
 
 def _refer(git: Git, what: str, ids: Collection[str]) -> None:

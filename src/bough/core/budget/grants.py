@@ -78,7 +78,8 @@ def compute_grant(
     weights = [max(1, each) for each in (weight, *waiting)]
     # One more child of average weight: weight / (sum + sum / count), in whole numbers.
     part, whole = weights[0] * len(weights), sum(weights) * (len(weights) + 1)
-    fair = rounds if rounds is not None else min(_cap_rounds(parent.rounds), max(USEFUL, rest.rounds * part // whole))
+    most = -(-3 * parent.rounds // 10)  # 30 %, rounded up
+    fair = rounds if rounds is not None else min(most, max(USEFUL, rest.rounds * part // whole))
     return Limits(
         rounds=min(max(1, fair), rest.rounds),
         tokens=rest.tokens if alone or rest.tokens is None else rest.tokens * part // whole,
@@ -95,7 +96,7 @@ def compute_root_rounds(leaves: int, set_by_person: int | None = None) -> int:
 
 
 def set_rounds(limits: Limits, rounds: int) -> Limits:
-    """The same limits with `rounds` rounds. A token ceiling that nobody has set follows them."""
+    """Return these limits with `rounds` rounds. A token ceiling that nobody has set follows them."""
     unset = limits.tokens == limits.rounds * TOKENS_PER_ROUND
     return replace(limits, rounds=rounds, tokens=rounds * TOKENS_PER_ROUND if unset else limits.tokens)
 
@@ -122,11 +123,6 @@ def convert_spend(spend: Spend) -> Limits:
 
 def _add(one: N | None, other: N | None) -> N | None:
     return None if one is None or other is None else one + other
-
-
-def _cap_rounds(rounds: int) -> int:
-    """30 %, rounded up."""
-    return -(-3 * rounds // 10)
 
 
 def _subtract_reserved(rest: N | None, taken: Sequence[N | None]) -> N | None:

@@ -18,7 +18,7 @@ class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     input: Dollars
     output: Dollars
     cached: Dollars | None = None
-    """For the part of the prompt that the provider had in its cache; by default the price of the rest."""
+    """The price of what the provider had in its cache of the prompt; by default the price of the rest."""
 
     def of(self, usage: Usage) -> float:
         cached = min(usage.cache_read, usage.input)

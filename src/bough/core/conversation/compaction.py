@@ -65,12 +65,9 @@ def measure_messages(messages: Iterable[Message]) -> int:
 
 def _measure_message(message: Message) -> int:
     if isinstance(message, Replied):
-        return estimate_tokens(message.text) + estimate_tokens(message.extra) + sum(map(_measure_call, message.calls))
+        asked = (text for call in message.calls for text in (call.name, call.arguments, call.extra))
+        return sum(map(estimate_tokens, (message.text, message.extra, *asked)))
     return estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
-
-
-def _measure_call(call: Call) -> int:
-    return estimate_tokens(call.name) + estimate_tokens(call.arguments) + estimate_tokens(call.extra)
 
 
 def compute_target(messages: Iterable[Message], rules: CompactionRules) -> int:
@@ -88,18 +85,13 @@ def find_cut(messages: PersistentList[Message], target: int) -> int:
     listed = list(messages)
     sizes = [_measure_message(message) for message in listed]
     below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
-    places = [at for at in _list_cut_points(listed) if at >= 1]
+    # The conversation may also be cut at its end, if no call is waiting there: one more message shows that.
+    places = [at for at in find_seams([*listed, Said("")]) if at >= 1]
     fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
     last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))
     if fitting <= last or below[last] > below[0] // 2:
         return fitting if fitting in places else max(places, default=1)
     return last
-
-
-def _list_cut_points(messages: Sequence[Message]) -> list[int]:
-    """Where the conversation may be cut; its end too, if no call is waiting there."""
-    # One more message: its position is a seam exactly if nothing is open before it.
-    return find_seams([*messages, Said("")])
 
 
 def compute_room(messages: PersistentList[Message], at: int, target: int) -> int:

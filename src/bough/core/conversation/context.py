@@ -31,7 +31,7 @@ OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 MERGE = "merge"
 """The last segment of a task that merges a step's work onto a head that has moved on."""
 MERGE_BESIDE = "merge-work"
-"""The same if the step has a smaller step of that name."""
+"""The name that is used if the step has a smaller step of that name."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -131,7 +131,7 @@ def list_known_notes(task: Task) -> tuple[Note, ...]:
 
 
 def list_learned_notes(task: Task) -> tuple[Note, ...]:
-    """The same for the planner of its steps: with what they ran into."""
+    """Return them for the planner of its steps, with what those ran into."""
     return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.children.learned))))
 
 
@@ -192,7 +192,9 @@ def build_settled_event(step: Step, child: Task, state: State, why: str, tree: s
     ends = [note.text for note in child.talk.notes if note.kind == "dead_end"]
     # One that only ran out of rounds was not wrong: the next agent should not be warned against it.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
-        ends.append(f"{_render_headline(step)} – this approach failed: {shorten_text(why, RESULT)}")
+        about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
+        tried = shorten_text(about, RESULT).rstrip(".")
+        ends.append(f"{tried} – this approach failed: {shorten_text(why, RESULT)}")
     return ChildSettled(
         child=step.name,
         state=state,
@@ -260,12 +262,6 @@ def is_merge_segment(task: Task, segment: str) -> bool:
     """Whether it is one of those tasks, and not a smaller step."""
     name = segment.partition("@")[0]
     return name in (MERGE, MERGE_BESIDE) and name not in task.children.begun
-
-
-def _render_headline(step: Step) -> str:
-    """A step in one line."""
-    about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
-    return shorten_text(about, RESULT).rstrip(".")
 
 
 def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:

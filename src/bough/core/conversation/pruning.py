@@ -35,7 +35,7 @@ from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transi
 LIMIT = 2_000
 """Tokens of a pruned context."""
 FRAME = 250
-"""Of these, what the template around it may use itself."""
+"""Tokens of these that the template around it may use itself."""
 EXTRACT = 300
 """Words that the fast model is asked for at most."""
 ERRORS = 6
@@ -125,15 +125,15 @@ def split_transcript(messages: Iterable[Message], most: int) -> list[str]:
     written = render_transcript(listed)
     starts = find_seams(listed)
     exchanges = ["".join(written[a:b]) for a, b in zip(starts, [*starts[1:], len(listed)], strict=True)]
-    finer: list[Callable[[str], list[str]]] = [_split_messages, lambda text: text.splitlines(keepends=True), list]
+    finer: list[Callable[[str], list[str]]] = [
+        lambda text: [piece for piece in re.split(_HEADS, text) if piece],
+        lambda text: text.splitlines(keepends=True),
+        list,
+    ]
     return _pack_pieces([text for text in exchanges if text], max(most, 2) * BYTES, finer)
 
 
 _HEADS = r"(?m)^(?=\[(?:result of|call) )"
-
-
-def _split_messages(text: str) -> list[str]:
-    return [piece for piece in re.split(_HEADS, text) if piece]
 
 
 def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
@@ -216,25 +216,17 @@ def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) 
         if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
             continue
         call = calls.get(message.call, Call(message.call, "", ""))
-        made = _hash_target(call)
+        # What the call was about: another edit of the file replaces one that failed.
+        path = parse_arguments(call).get("path")
+        made = hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
         if message.ok and not (call.name in shells and re.search(_FAILED, clip_text(message.text))):
             found = {error: entry for error, entry in found.items() if entry[0] != made}
         elif message.ok or not is_transient(message.text):
             error = hash_text("\n".join(sorted(find_trouble(clip_text(message.text)))))
             found.pop(error, None)
             found[error] = (made, call.name, f"{label_call(call)}\n{shorten_middle(message.text.strip(), ERROR - 70)}")
-    return _keep_newest(list(found.values()))
-
-
-def _hash_target(call: Call) -> int:
-    """What a call was about: another edit of the file replaces one that failed."""
-    path = parse_arguments(call).get("path")
-    return hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
-
-
-def _keep_newest(found: list[tuple[int, str, str]]) -> tuple[str, ...]:
     kept: list[tuple[str, str]] = []
-    for _, tool, text in reversed(found):
+    for _, tool, text in reversed(found.values()):
         if len(kept) < ERRORS and sum(tool == other for other, _ in kept) < ERRORS_OF_A_TOOL:
             kept.append((tool, text))
     return tuple(text for _, text in reversed(kept))

@@ -163,7 +163,7 @@ def _decode_value(text: str, start: int) -> tuple[Any, int]:
 
 
 def _unwrap(value: Any, spec: ToolSpec) -> Any:
-    """Without what weak models put around an answer: the call as an object, the field's name, a string of JSON."""
+    """Remove what weak models put around an answer: the call as an object, the field's name, a string of JSON."""
     properties = spec.parameters["properties"]
     for _ in range(3):
         value = _parse_json(value) if isinstance(value, str) else value
@@ -214,7 +214,8 @@ def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
         return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
     if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return _clean_text(value) if isinstance(value, str) else value
+    # No journal can keep control characters and lone surrogates.
+    return re.sub(_CONTROL, "", value).strip() if isinstance(value, str) else value
 
 
 def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
@@ -227,11 +228,6 @@ def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str,
 
 
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
-
-
-def _clean_text(text: str) -> str:
-    """Without control characters and lone surrogates, which no journal can keep."""
-    return re.sub(_CONTROL, "", text).strip()
 
 
 _MISSING = r"Object missing required field `(\w+)`"

@@ -31,7 +31,9 @@ def shorten_middle(text: str, most: int) -> str:
     if most < _SHORTEST:
         return f"{take_head(text, (most - 1) * BYTES)}…" if most > 0 else ""
     room = (most - 20) * BYTES
-    head = _trim_to_line(take_head(text, int(room * _HEAD)))
+    head = take_head(text, int(room * _HEAD))
+    if (end := head.rfind("\n", len(head) * 3 // 4)) >= 0:
+        head = head[: end + 1]
     tail = take_tail(text, room - count_bytes(head))
     begin = tail.find("\n", 0, len(tail) // 4)
     tail = tail[begin + 1 :]
@@ -54,13 +56,8 @@ def take_tail(text: str, most: int) -> str:
 
 
 def _decode(raw: bytes) -> str:
-    """Without characters that were cut in half."""
+    """Drop characters that were cut in half."""
     return raw.decode("utf-8", "ignore")
-
-
-def _trim_to_line(head: str) -> str:
-    end = head.rfind("\n", len(head) * 3 // 4)
-    return head if end < 0 else head[: end + 1]
 
 
 def share_room(wants: Sequence[int], room: int, weights: Sequence[int] | None = None) -> list[int]:
@@ -85,16 +82,12 @@ def extract_lines(text: str, most: int, spots: Sequence[int] = ()) -> str:
     then its head and tail. Lines in brackets say what was left out and how to see it."""
     if estimate_tokens(text) <= most:
         return text
-    lines = [_shorten_line(line) for line in text.split("\n")]
+    lines = [line if count_bytes(line) <= 300 else f"{take_head(line, 290)} …" for line in text.split("\n")]
     if len(lines) < 3 or len(text) > 2_000_000:
         return shorten_middle(text, most)
     wanted = [*dict.fromkeys(spot for spot in spots if 0 <= spot < len(lines))][:3]
     kept = _choose_lines([*wanted, 0, len(lines) - 1], lines, most)
     return "\n".join(_mark_gaps(lines, kept)) if kept else shorten_middle(text, most)
-
-
-def _shorten_line(line: str) -> str:
-    return line if count_bytes(line) <= 300 else f"{take_head(line, 290)} …"
 
 
 def _choose_lines(spots: list[int], lines: list[str], most: int) -> list[int]:

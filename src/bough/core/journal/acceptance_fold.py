@@ -28,6 +28,8 @@ def _apply_done_claimed(task: Task, event: e.DoneClaimed, at: float) -> Task:
 
 def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
     seconds, verdict, before = event.verdict.seconds, event.verdict, task.acceptance.verdict
+    best = task.acceptance.best
+    no_worse = verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
     moved = before is not None and _count_failing(before) != _count_failing(verdict)
     return replace(
         charge(task, Spend(seconds=seconds, check_seconds=seconds)),
@@ -39,7 +41,7 @@ def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task
             verdict=verdict,
             endless=task.acceptance.endless or (verdict.exit_status is None and seconds > 0),
             longest=max(task.acceptance.longest, seconds if verdict.exit_status is not None else 0.0),
-            best=verdict if _is_no_worse(verdict, task.acceptance.best) else task.acceptance.best,
+            best=verdict if no_worse else best,
         ),
     )
 
@@ -62,10 +64,6 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
     return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
 
-def _is_no_worse(verdict: Verdict, best: Verdict | None) -> bool:
-    return verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
-
-
 def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> Task:
     back = replace(task.acceptance, claim=None, findings=task.acceptance.findings + 1, found=task.tree)
     return replace(add_message(task, Said(event.text)), acceptance=back)
@@ -81,10 +79,6 @@ def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
         ),
         acceptance=replace(task.acceptance, found=None),
     )
-
-
-def _apply_changes_asked(task: Task, event: e.ChangesAsked, at: float) -> Task:
-    return task  # A process that dies while it asks asks again.
 
 
 def _apply_changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
@@ -132,10 +126,6 @@ def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped, at: floa
     return replace(task, examination=replace(known, examined=kept, times=known.times + 1))
 
 
-def _apply_probes_started(task: Task, event: e.ProbesStarted, at: float) -> Task:
-    return task
-
-
 def _apply_probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Task:
     results = task.examination.results | {result.name: result for result in event.results}
     task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
@@ -146,10 +136,6 @@ def _apply_probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Ta
 def _apply_difference_seen(task: Task, event: e.DifferenceSeen, at: float) -> Task:
     task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
     return replace(task, examination=replace(task.examination, seen=event))
-
-
-def _apply_evidence_judged(task: Task, event: e.EvidenceJudged, at: float) -> Task:
-    return task
 
 
 def _apply_probe_contested(task: Task, event: e.ProbeContested, at: float) -> Task:
@@ -168,14 +154,12 @@ ACCEPTANCE_EVENTS: dict[type, Apply] = {
     e.WorkTaken: _apply_work_taken,
     e.FindingReturned: _apply_finding_returned,
     e.Disputed: _apply_disputed,
-    e.ChangesAsked: _apply_changes_asked,
     e.ChangesRuled: _apply_changes_ruled,
     e.Examined: _apply_examined,
     e.ExaminationSkipped: _apply_examination_skipped,
-    e.ProbesStarted: _apply_probes_started,
     e.ProbesFinished: _apply_probes_finished,
     e.DifferenceSeen: _apply_difference_seen,
-    e.EvidenceJudged: _apply_evidence_judged,
     e.ProbeContested: _apply_probe_contested,
     e.ProbeRuled: _apply_probe_ruled,
 }
+"""`ChangesAsked` and `ProbesStarted` change nothing: a process that dies meanwhile asks, or runs them, again."""

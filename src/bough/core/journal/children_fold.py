@@ -29,10 +29,6 @@ def _apply_child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     )
 
 
-def _apply_child_held(task: Task, event: e.ChildHeld, at: float) -> Task:
-    return replace(task, children=replace(task.children, held=task.children.held | {event.step: event}))
-
-
 def _apply_child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
     seconds = event.verdict.seconds if event.verdict else 0.0
     return charge(task, Spend(seconds=seconds, check_seconds=seconds))
@@ -40,8 +36,11 @@ def _apply_child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
 
 def _apply_child_settled(task: Task, event: e.ChildSettled, at: float) -> Task:
     task = _charge_child(task, event)
-    notes = _list_shared_notes(event) if event.shared else ()
-    task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *notes)))) if notes else task
+    if event.shared and (event.decisions or event.dead_ends):
+        # What a step wrote into the context that it shares with the task.
+        decisions = (Note("decision", text) for text in event.decisions)
+        dead_ends = (Note("dead_end", text) for text in event.dead_ends)
+        task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *decisions, *dead_ends))))
     allowed = tuple(dict.fromkeys((*task.test_changes.allowed, *event.allowed)))
     phase_over = event.state is State.COMPLETED and _is_phase_with_followers(task, event.child)
     return replace(
@@ -82,19 +81,11 @@ def _settle_child(children: TaskChildren, event: e.ChildSettled, most: int) -> T
 
 
 def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
-    """With the probes a step passed; those of an earlier pass are replaced, those not asked for are dropped."""
+    """Add the probes that a step passed; those of an earlier pass are replaced, those not asked for are dropped."""
     if event.state is not State.COMPLETED:
         return task.examination.probes
     gone = {*event.not_asked, *(probe.name for probe in event.probes)}
     return (*(probe for probe in task.examination.probes if probe.name not in gone), *event.probes)
-
-
-def _list_shared_notes(event: e.ChildSettled) -> tuple[Note, ...]:
-    """What a step wrote into the context that it shares with the task."""
-    return (
-        *(Note("decision", text) for text in event.decisions),
-        *(Note("dead_end", text) for text in event.dead_ends),
-    )
 
 
 def _is_phase_with_followers(task: Task, name: str) -> bool:
@@ -108,10 +99,6 @@ def _apply_children_reopened(task: Task, event: e.ChildrenReopened, at: float) -
     settled = {name: child for name, child in task.children.settled.items() if name not in event.children}
     children = replace(task.children, settled=settled, reopened=frozenset(event.children))
     return replace(clear_trouble(task), children=children)
-
-
-def _apply_pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
-    return replace(task, children=replace(task.children, passes=task.children.passes + 1, settled={}, tries={}))
 
 
 def _apply_transition_taken(task: Task, event: e.TransitionTaken, at: float) -> Task:
@@ -128,33 +115,27 @@ def _apply_transition_taken(task: Task, event: e.TransitionTaken, at: float) -> 
     )
 
 
-def _apply_command_started(task: Task, event: e.CommandStarted, at: float) -> Task:
-    return replace(task, outcome=replace(task.outcome, commanding=event, ran=None))
-
-
 def _apply_command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
     outcome = replace(task.outcome, commanding=None, ran=event, result=event.output.strip())
     return replace(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
 
 
-def _apply_reviewed(task: Task, event: e.Reviewed, at: float) -> Task:
-    return replace(task, outcome=replace(task.outcome, reviewed=event))
-
-
-def _apply_summarized(task: Task, event: e.Summarized, at: float) -> Task:
-    return replace(task, outcome=replace(task.outcome, result=event.text, summarized=True))
-
-
 CHILDREN_EVENTS: dict[type, Apply] = {
     e.ChildStarted: _apply_child_started,
-    e.ChildHeld: _apply_child_held,
+    e.ChildHeld: lambda task, event, at: replace(
+        task, children=replace(task.children, held=task.children.held | {event.step: event})
+    ),
     e.ChildMerged: _apply_child_merged,
     e.ChildSettled: _apply_child_settled,
     e.ChildrenReopened: _apply_children_reopened,
-    e.PassEnded: _apply_pass_ended,
+    e.PassEnded: lambda task, event, at: replace(
+        task, children=replace(task.children, passes=task.children.passes + 1, settled={}, tries={})
+    ),
     e.TransitionTaken: _apply_transition_taken,
-    e.CommandStarted: _apply_command_started,
+    e.CommandStarted: lambda task, event, at: replace(task, outcome=replace(task.outcome, commanding=event, ran=None)),
     e.CommandFinished: _apply_command_finished,
-    e.Reviewed: _apply_reviewed,
-    e.Summarized: _apply_summarized,
+    e.Reviewed: lambda task, event, at: replace(task, outcome=replace(task.outcome, reviewed=event)),
+    e.Summarized: lambda task, event, at: replace(
+        task, outcome=replace(task.outcome, result=event.text, summarized=True)
+    ),
 }

@@ -16,10 +16,6 @@ EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
 """Helpers that compare the work with what was asked."""
 
 
-def _apply_signal_raised(task: Task, event: e.SignalRaised, at: float) -> Task:
-    return replace(task, progress=replace(task.progress, signal=None, watch=reset_watch(task.progress.watch)))
-
-
 def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
     rung, pattern = event.decision.rung, event.trouble.pattern
     taken, nudged = task.ladder.taken, task.progress.nudged
@@ -50,10 +46,6 @@ def _apply_helper_answered(task: Task, event: e.HelperAnswered, at: float) -> Ta
     return replace(task, budget=replace(task.budget, examining=task.budget.examining.plus(cost)))
 
 
-def _apply_helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
-    return charge_failure(task, event)
-
-
 def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
     task = clear_trouble(task)
     return replace(
@@ -66,15 +58,13 @@ def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
     )
 
 
-def _apply_reported(task: Task, event: e.Reported, at: float) -> Task:
-    return replace(task, outcome=replace(task.outcome, report=event.text))
-
-
 LADDER_EVENTS: dict[type, Apply] = {
-    e.SignalRaised: _apply_signal_raised,
+    e.SignalRaised: lambda task, event, at: replace(
+        task, progress=replace(task.progress, signal=None, watch=reset_watch(task.progress.watch))
+    ),
     e.Escalated: _apply_escalated,
     e.HelperAnswered: _apply_helper_answered,
-    e.HelperFailed: _apply_helper_failed,
+    e.HelperFailed: lambda task, event, at: charge_failure(task, event),
     e.TakenUp: _apply_taken_up,
-    e.Reported: _apply_reported,
+    e.Reported: lambda task, event, at: replace(task, outcome=replace(task.outcome, report=event.text)),
 }

@@ -60,17 +60,9 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
     return tuple(replace(step, covers=covers) for step in steps)
 
 
-def _apply_estimated(task: Task, event: e.Estimated, at: float) -> Task:
-    return replace(task, plan=replace(task.plan, estimate=event, leaf=event.proposal == "leaf"))
-
-
 def _apply_plan_proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
     plan = replace(task.plan, proposed=event.steps, conventions=event.conventions, wish="", problems=())
     return replace(task, plan=plan)
-
-
-def _apply_requirements_read(task: Task, event: e.RequirementsRead, at: float) -> Task:
-    return replace(task, plan=replace(task.plan, requirements=event.requirements))
 
 
 def _apply_plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
@@ -96,18 +88,16 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     )
 
 
-def _apply_granted(task: Task, event: e.Granted, at: float) -> Task:
-    return replace(task, budget=replace(task.budget, limits=event.limits, granted=True))
-
-
 PLAN_EVENTS: dict[type, Apply] = {
-    e.Estimated: _apply_estimated,
-    e.RequirementsRead: _apply_requirements_read,
+    e.Estimated: lambda task, event, at: replace(
+        task, plan=replace(task.plan, estimate=event, leaf=event.proposal == "leaf")
+    ),
+    e.RequirementsRead: lambda task, event, at: replace(task, plan=replace(task.plan, requirements=event.requirements)),
     e.PlanProposed: _apply_plan_proposed,
     e.PlanAnswered: _apply_plan_answered,
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
     e.SplitProposed: _apply_split_proposed,
-    e.Granted: _apply_granted,
+    e.Granted: lambda task, event, at: replace(task, budget=replace(task.budget, limits=event.limits, granted=True)),
 }

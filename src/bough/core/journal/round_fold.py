@@ -57,15 +57,12 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
             task.acceptance,
             claim=None,
             repairs=task.acceptance.repairs + repairs,
-            probe_repairs=task.acceptance.probe_repairs + (repairs and _is_passing(task)),
+            # The check passes: probes have shown what to repair.
+            probe_repairs=task.acceptance.probe_repairs
+            + (repairs and task.acceptance.verdict is not None and task.acceptance.failing is None),
             asked_for_test=task.acceptance.asked_for_test or event.role == "test_writer",
         ),
     )
-
-
-def _is_passing(task: Task) -> bool:
-    """The check passes: probes have shown what to repair."""
-    return task.acceptance.verdict is not None and task.acceptance.verdict.ruling == "passed"
 
 
 def _apply_round_started(task: Task, event: e.RoundStarted, at: float) -> Task:
@@ -194,7 +191,9 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     picture = Picture(event.image, event.blob) if event.image else None
     task = add_message(task, Result(event.call, event.output, event.ok, picture))
     task = _note_progress(task, call, event.passed) if event.passed is not None else task
-    task = _mark_changed(task) if tree != task.tree else task
+    if tree != task.tree and task.attempt is not None:
+        # Something came of its calls: one that can be read but changes nothing does not show that it can act.
+        task = replace(task, attempt=replace(task.attempt, changed=True))
     task = replace(
         charge(task, Spend(seconds=event.seconds)),
         tree=tree,
@@ -209,11 +208,6 @@ def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
         progress=replace(task.progress, actions=task.progress.actions + (tree != task.tree)),
     )
     return _watch_round(task) if settled and acts else task
-
-
-def _mark_changed(task: Task) -> Task:
-    """Something came of its calls: a call that can be read but changes nothing does not show that it can act."""
-    return replace(task, attempt=replace(task.attempt, changed=True)) if task.attempt is not None else task
 
 
 def _note_progress(task: Task, call: Call, passed: int) -> Task:

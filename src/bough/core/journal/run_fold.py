@@ -57,44 +57,19 @@ class Run(Struct, frozen=True):
     """What the goal's check said before any work."""
 
 
+_STARTED_WITH = tuple({*e.RunStarted.__struct_fields__} & {*Run.__struct_fields__} - {"version"})
+"""What a run keeps of its first event, in which `version` is that of bough."""
+_RESUMED_WITH = ("endpoints", "network", "setup", "agents", "agent_env", "agent_network")
+"""What a person may say again when a run is resumed; otherwise it stays as it was."""
+
+
 def evolve_run(run: Run, record: e.Record) -> Run:
     match record.event:
         case e.RunStarted() as event:
-            run = replace(
-                run,
-                plan=event.plan,
-                base=event.base,
-                folder=event.folder,
-                models=event.models,
-                limits=event.limits,
-                rules=event.rules,
-                jobs=event.jobs,
-                grows=event.grows,
-                fresh=event.fresh,
-                ask_later=event.ask_later,
-                network=event.network,
-                setup=event.setup,
-                agents=event.agents,
-                agent_env=event.agent_env,
-                agent_network=event.agent_network,
-                settings=event.settings,
-                origin=event.origin,
-                inherited=event.inherited,
-                endpoints=event.endpoints,
-                protocols=event.protocols,
-                listed=event.listed,
-                started_at=record.at,
-            )
+            run = replace(run, **{name: getattr(event, name) for name in _STARTED_WITH}, started_at=record.at)
         case e.RunResumed() as event:
             run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
-            run = replace(run, endpoints=event.endpoints or run.endpoints, network=event.network or run.network)
-            run = replace(run, setup=event.setup or run.setup)
-            run = replace(
-                run,
-                agents=event.agents or run.agents,
-                agent_env=event.agent_env or run.agent_env,
-                agent_network=event.agent_network or run.agent_network,
-            )
+            run = replace(run, **{name: getattr(event, name) or getattr(run, name) for name in _RESUMED_WITH})
             if event.check:
                 run = replace(run, plan=replace(run.plan, goal=replace(run.plan.goal, test_command=event.check)))
             if event.accept_failing is not None:

@@ -9,7 +9,7 @@ from bough.core.tree.task_state import State
 
 
 def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
-    """From the records of the task's stream. What was rewound does not count."""
+    """Find them in the records of the task's stream. What was rewound does not count."""
     found: list[tuple[int, e.ChildSettled]] = []
     for record in records:
         event = record.event

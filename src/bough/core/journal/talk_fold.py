@@ -31,10 +31,6 @@ def _apply_requirement_restored(task: Task, event: e.RequirementRestored, at: fl
     return replace(task, plan=replace(task.plan, requirements=asked), talk=replace(task.talk, read=event.said))
 
 
-def _apply_question_asked(task: Task, event: e.QuestionAsked, at: float) -> Task:
-    return replace(task, talk=replace(task.talk, question=event.question))
-
-
 def _apply_person_answered(task: Task, event: e.PersonAnswered, at: float) -> Task:
     """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner."""
     task = replace(task, talk=replace(task.talk, question="", heard=max(task.talk.heard, event.said)))
@@ -63,7 +59,7 @@ TALK_EVENTS: dict[type, Apply] = {
     e.MessageReceived: _apply_message_received,
     e.MessageRead: _apply_message_read,
     e.RequirementRestored: _apply_requirement_restored,
-    e.QuestionAsked: _apply_question_asked,
+    e.QuestionAsked: lambda task, event, at: replace(task, talk=replace(task.talk, question=event.question)),
     e.PersonAnswered: _apply_person_answered,
     e.NoteKept: _apply_note_kept,
 }

@@ -50,7 +50,7 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
 
 
 def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
-    """As it was, except for the cost: its own spend, and that of all its children until now."""
+    """Return the task as it was, except for the cost: its own spend, and that of all its children until now."""
     spend, charged = now.budget.spend, dict(now.children.charged)
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
@@ -95,14 +95,11 @@ def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
             rounds += task.attempt.rounds - before.attempt.rounds
         counted = found[-1][0] if found else -1
         step_ended = isinstance(record.event, e.ChildSettled)
-        if step_ended or (task.gathering and not found) or (_is_between_rounds(task) and rounds > counted):
+        under_way = task.attempt is None or task.round.asking or task.round.waiting or task.round.started
+        round_ended = not under_way and task.state is State.IN_PROGRESS and rounds > counted
+        if step_ended or (task.gathering and not found) or round_ended:
             found.append((rounds, task))
     return [point for _, point in found]
-
-
-def _is_between_rounds(task: Task) -> bool:
-    under_way = task.attempt is None or task.round.asking or task.round.waiting or task.round.started
-    return not under_way and task.state is State.IN_PROGRESS
 
 
 def _apply_task_created(task: Task, event: e.TaskCreated, at: float) -> Task:
@@ -139,22 +136,6 @@ def _apply_state_changed(task: Task, event: e.StateChanged, at: float) -> Task:
     )
 
 
-def _apply_workspace_opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
-    return replace(task, tree=event.tree)
-
-
-def _apply_workspace_restored(task: Task, event: e.WorkspaceRestored, at: float) -> Task:
-    return replace(task, tree=event.tree)
-
-
-def _apply_checkpoint_made(task: Task, event: e.CheckpointMade, at: float) -> Task:
-    return replace(task, tree=event.tree, outcome=replace(task.outcome, commit=event.commit, files=event.files))
-
-
-def _apply_task_halted(task: Task, event: e.TaskHalted, at: float) -> Task:
-    return replace(charge(task, Spend(seconds=event.seconds)), halt=event)
-
-
 def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
     step, rules, judged, ran = task.step, task.rules, task.acceptance.judged, task.outcome.ran
     if event.check:  # The verdict of another check no longer counts.
@@ -181,10 +162,12 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 _APPLY: dict[type, Apply] = {
     e.TaskCreated: _apply_task_created,
     e.StateChanged: _apply_state_changed,
-    e.WorkspaceOpened: _apply_workspace_opened,
-    e.WorkspaceRestored: _apply_workspace_restored,
-    e.CheckpointMade: _apply_checkpoint_made,
-    e.TaskHalted: _apply_task_halted,
+    e.WorkspaceOpened: lambda task, event, at: replace(task, tree=event.tree),
+    e.WorkspaceRestored: lambda task, event, at: replace(task, tree=event.tree),
+    e.CheckpointMade: lambda task, event, at: replace(
+        task, tree=event.tree, outcome=replace(task.outcome, commit=event.commit, files=event.files)
+    ),
+    e.TaskHalted: lambda task, event, at: replace(charge(task, Spend(seconds=event.seconds)), halt=event),
     e.TaskResumed: _apply_task_resumed,
     **ROUND_EVENTS,
     **LADDER_EVENTS,

@@ -1,6 +1,6 @@
 """When work is stuck: what to do next, as one pure table.
 
-`escalate` takes the standing of a task and returns the first rung of `LADDER` that applies. The table is read from top
+`escalate` takes the situation of a task and returns the first rung of `LADDER` that applies. The table is read from top
 to bottom. Every rung but the last has a bound: a counter in the rules, or something that it uses up. A rung that was
 taken and failed (a rejected plan) leaves the trouble as it was, and the next one down applies.
 """
@@ -45,7 +45,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     task_rounds: int = 16
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
-    """The same for a subtask."""
+    """Rounds on a subtask without a rung before its soft limit is reached."""
     other_protocol_after: int = 1
     """Unusable answers in a row after which a model of unknown abilities is asked otherwise: in the other protocol, or
     in text once more with another view."""
@@ -75,7 +75,7 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     says: str
     """One sentence for people and for the model."""
     pattern: str = ""
-    """Of a signal."""
+    """The name of the signal's pattern."""
     recommended: Recommended = "decompose"
     evidence: tuple[str, ...] = ()
 
@@ -89,8 +89,8 @@ class Means(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """A person can be asked."""
 
 
-class Standing(Struct, frozen=True):
-    """The standing of a task: all that the ladder looks at."""
+class Situation(Struct, frozen=True):
+    """The situation of a task: all that the ladder looks at."""
 
     trouble: Trouble
     depth: int
@@ -188,7 +188,7 @@ class Row(NamedTuple):
     rung: Rung
     why: str
     """Completes "because …" for people."""
-    applies: Callable[[Standing], bool]
+    applies: Callable[[Situation], bool]
 
 
 LADDER: tuple[Row, ...] = (
@@ -288,9 +288,9 @@ ASKING: frozenset[Rung] = frozenset({"attempts", "prune", "decompose", "replan"}
 """Rungs that ask a model something."""
 
 
-def escalate(standing: Standing) -> Decision:
+def escalate(situation: Situation) -> Decision:
     """The rung to take now."""
     for row in LADDER:
-        if row.applies(standing) and (row.rung in standing.rules.rungs or row.rung in LAST):
-            return Decision(row.rung, standing.level, f"{standing.trouble.says} ({row.why})")
+        if row.applies(situation) and (row.rung in situation.rules.rungs or row.rung in LAST):
+            return Decision(row.rung, situation.level, f"{situation.trouble.says} ({row.why})")
     raise AssertionError("the last rung always applies")

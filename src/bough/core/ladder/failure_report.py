@@ -25,7 +25,7 @@ WORDS = {
 
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
-    """In Markdown. `asks`: it is part of a question, and nothing is given up yet."""
+    """Write the report in Markdown. `asks`: it is part of a question, and nothing is given up yet."""
     done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.plan.steps if step.name not in {child.child for child in done}]
     left_out = ("give_up", "ask") if asks else ("give_up",)

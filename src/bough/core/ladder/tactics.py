@@ -19,7 +19,7 @@ NO_TALLY: Mapping[str, Tally] = MappingProxyType({})
 MEASURED: dict[Tactic, float] = {"tests_first": 7.0, "short": 5.5, "whole": 5.3, "hinted": 4.7, "repair": 2.6}
 """Tasks completed for 100,000 tokens where the task is one file and the first attempt failed."""
 SEVERAL: dict[Tactic, float] = {"whole": 4.0, "repair": 10.0}
-"""The same where the task is several files: what is right in them should not be lost."""
+"""The measure where the task is several files: what is right in them should not be lost."""
 LATER: frozenset[Tactic] = frozenset({"hinted", "repair"})
 """They need something that failed."""
 WEIGHT = 100_000

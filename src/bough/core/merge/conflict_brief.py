@@ -45,7 +45,7 @@ def describe_intent(step: Step, result: str) -> str:
 
 
 def describe_intents(task: Task, beside: Iterable[ChildSettled], conflicts: Iterable[str]) -> str:
-    """The same of those that were finished first: whole for those that changed a file in which there is a conflict."""
+    """Describe the steps that were finished first: whole for those that changed a file in which there is a conflict."""
     wanted, steps = set(conflicts), {step.name: step for step in task.plan.steps}
     texts, others = [], []
     for child in beside:

@@ -35,7 +35,7 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     cases: str = ""
     """Every test with its outcome, in the blob store; empty: single tests are unknown."""
     probes: tuple[Probe, ...] = ()
-    """Those the step has passed, until it is accepted."""
+    """The probes that the step has passed, until it is accepted."""
 
 
 class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -71,9 +71,9 @@ class Hunk(Struct, frozen=True):
     base: bytes
     theirs: bytes
     line: int = 0
-    """Of its first marker, from 1."""
+    """The line of its first marker, from 1."""
     whole: bytes = b""
-    """As it is in the text, with its markers."""
+    """The hunk as it is in the text, with its markers."""
 
 
 def parse_conflicts(
@@ -195,7 +195,7 @@ def _join_both(hunk: Hunk, new: bool) -> bytes | None:
 
 
 def _split_lines(text: bytes) -> list[bytes]:
-    """With their line ends. A carriage return alone ends no line."""
+    """Keep their line ends. A carriage return alone ends no line."""
     lines = [line + b"\n" for line in text.split(b"\n")]
     return lines[:-1] if text.endswith(b"\n") or not text else [*lines[:-1], lines[-1][:-1]]
 

@@ -49,6 +49,7 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
     """The step, without its needs, which only mean something among its siblings. What a person allowed or chose for
     the parent (editing tests, no check, a model) also holds for its parts; the model cannot set any of that."""
     files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
+    only_prose = bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
     return Step(
         name,
         given.instructions,
@@ -58,7 +59,7 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
         test_command=given.test_command or None,
         test_file=_normalize_path(given.test_file) or None,
         may_edit_tests=parent.may_edit_tests,
-        requires_testing=parent.requires_testing and (given.requires_testing or not _is_only_prose(files)),
+        requires_testing=parent.requires_testing and (given.requires_testing or not only_prose),
         files=files,
         complexity=max(1, min(5, given.complexity)),
         model=parent.model,
@@ -105,10 +106,6 @@ def _normalize_path(path: str) -> str:
 
 
 _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|NOTICE))$"
-
-
-def _is_only_prose(files: Sequence[str]) -> bool:
-    return bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
 
 
 # ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -95,7 +95,7 @@ class Lesson(Struct, frozen=True):
 
 class Score(Struct, frozen=True):
     value: float
-    """From 0 to 1."""
+    """A number from 0 to 1."""
     says: str
     """What was right and wrong, for the optimiser."""
 
@@ -111,7 +111,7 @@ def score_gate(answer: Answer, lesson: Lesson) -> Score:
 
 
 def score_plan(answer: Answer, lesson: Lesson) -> Score:
-    """By whether it is valid, whether it names the files that were changed in the end, and by its size."""
+    """Score a plan by whether it is valid, whether it names the files that were changed in the end, and by its size."""
     found = read_plan(lesson.goal, answer, lesson.room, False, lesson.requirements)
     if isinstance(found, Problems):
         return Score(0.0, f"{lesson.title}: the plan was rejected: {found}")

@@ -54,7 +54,7 @@ class Heard(Struct, frozen=True):
 
 
 def read_heard(answer: Answer) -> Heard:
-    """As much as the answer has of it."""
+    """Read as much as the answer has of it."""
     found = parse_answer(answer, HEAR, Heard)
     return Heard() if isinstance(found, str) else found
 

@@ -37,7 +37,7 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
     packages = _packages(ordered)
     parts = [
         ("What the goal seems to be about", _listed(named, int(limit * NAMED))),
-        ("Packages", _listed([_package(folder, files) for folder, files in packages], int(limit * PACKAGES))),
+        ("Packages", _listed([f"{folder}/ ({files:,} files)" for folder, files in packages], int(limit * PACKAGES))),
         ("Folders, by number of files", _listed(_folders(ordered), int(limit * FOLDERS))),
         ("Owners", _listed(_owning(owners, named), int(limit * OWNING))),
     ]
@@ -48,7 +48,7 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
 
 
 def _listed(lines: Sequence[str], room: int) -> str:
-    """As many lines as fit; the last says how many are left out."""
+    """Return as many lines as fit; the last says how many are left out."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         room -= len(line) + 1
@@ -92,10 +92,6 @@ def _packages(paths: Sequence[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
 
 
-def _package(folder: str, files: int) -> str:
-    return f"{folder}/ ({files:,} files)"
-
-
 def _above(path: str) -> Iterator[str]:
     """The folders that a path is in, the nearest first."""
     while path := path.rpartition("/")[0]:
@@ -111,17 +107,14 @@ def _folders(paths: Iterable[str]) -> list[str]:
             counts[folder] += files
             kinds.setdefault(folder, Counter())[ending] += files
     ranked = sorted(counts, key=lambda folder: (-counts[folder], folder))
-    return [f"{folder}/ ({counts[folder]:,}: {_mostly(kinds[folder])})" for folder in ranked]
+    mostly = {folder: ", ".join(end for end, _ in kinds[folder].most_common(3) if end) for folder in ranked}
+    return [f"{folder}/ ({counts[folder]:,}: {mostly[folder] or 'no extensions'})" for folder in ranked]
 
 
 def _place(path: str) -> tuple[str, str]:
     """Folder and extension."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""
-
-
-def _mostly(endings: Counter[str]) -> str:
-    return ", ".join(ending for ending, _ in endings.most_common(3) if ending) or "no extensions"
 
 
 def _owning(owners: str, named: Collection[str]) -> list[str]:

@@ -74,7 +74,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     instructions: str = ""
     """What the agent is asked to do. A compound step may say what its steps are for as a whole."""
     title: str = ""
-    """For people; empty: the name."""
+    """Its title for people; empty: the name."""
     criteria: tuple[str, ...] = ()
     """What must be true when it is done, in terms a check can test."""
     covers: tuple[int, ...] = ()

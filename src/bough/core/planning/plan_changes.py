@@ -160,7 +160,7 @@ class _Level:
         return Problems(found) if found else Changed(steps, tuple(self.said))
 
     def _order_steps(self) -> tuple[Step, ...]:
-        """With needs resolved; steps that have begun come first, unchanged."""
+        """Return the steps with their needs resolved; steps that have begun come first, unchanged."""
         places = {step.name: step.name for step in self.steps}
         steps = [
             replace(step, needs=g.resolve_needs(self.needs[step.name], step, places, self.found))

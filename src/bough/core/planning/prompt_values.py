@@ -24,7 +24,7 @@ from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
-"""Characters of what the files that a planner sees."""
+"""Characters of the list of files that a planner sees."""
 LONG = 16_000
 """Characters of a diff or a failure."""
 WORK = 4_000
@@ -87,11 +87,8 @@ def number_criteria(step: Step) -> str:
 
 def outline_steps(steps: Sequence[Step]) -> str:
     """Remaining steps, one per line."""
-    return "\n".join(f"- `{step.name}`{_describe_needs(step)}: {keep_ends(step.instructions, 600)}" for step in steps)
-
-
-def _describe_needs(step: Step) -> str:
-    return f" (needs {', '.join(step.needs)})" if step.needs else ""
+    needs = {step.name: f" (needs {', '.join(step.needs)})" if step.needs else "" for step in steps}
+    return "\n".join(f"- `{step.name}`{needs[step.name]}: {keep_ends(step.instructions, 600)}" for step in steps)
 
 
 def _build_common_values(step: Step, command: str, size: Size, files: str, built: str, project: str) -> dict[str, str]:
@@ -118,8 +115,8 @@ def build_gate_values(
     built: str = "",
     project: str = "",
 ) -> dict[str, str]:
-    """For `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one per line, as many as are
-    worth showing."""
+    """Fill `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one per line, as many as
+    are worth showing."""
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
         said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
@@ -141,7 +138,7 @@ def build_planner_values(
     requirements: Sequence[Requirement] = (),
     means: str = "",
 ) -> dict[str, str]:
-    """For `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
+    """Fill `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
     `depth_left` as for `planned`: 1 for a flat plan."""
     change = f"{outline_steps(proposed)}\n\nThe person read this and wants it changed:\n\n{wish}" if wish else ""
     return _build_common_values(goal, command, size, files, built, project) | {
@@ -205,7 +202,8 @@ def build_phase_values(
     means: str = "",
     agreed: Sequence[str] = (),
 ) -> dict[str, str]:
-    """For `phase_planner.md`. `place`: the phase's path; `past`: its finished siblings; `later`: the remaining ones."""
+    """Fill `phase_planner.md`. `place`: the phase's path; `past`: its finished siblings; `later`: the remaining
+    ones."""
     return _build_common_values(phase, command, size, files, built, project) | {
         "place": render_breadcrumb(place),
         "goal": goal.instructions,
@@ -221,7 +219,7 @@ def build_phase_values(
 def build_change_values(
     goal: Step, past: Sequence[Past], later: Sequence[Step], kept: tuple[Note, ...] = ()
 ) -> dict[str, str]:
-    """For `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the remaining steps."""
+    """Fill `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the remaining steps."""
     return {
         "instructions": goal.instructions,
         "criteria": render_section("What must be true at the end", render_criteria(goal)),
@@ -236,7 +234,7 @@ def build_change_values(
 def build_split_values(
     task: Step, place: str, why: str, *, diff: str = "", kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """For `decomposer.md`. `why`: what the stuck detector saw, or the failure; `diff`: what the task has changed."""
+    """Fill `decomposer.md`. `why`: what the stuck detector saw, or the failure; `diff`: what the task has changed."""
     return _build_stuck_values(task, place, why, kept, command) | {
         "diff": render_section("What it has changed so far", keep_ends(diff, LONG))
     }
@@ -245,7 +243,7 @@ def build_split_values(
 def build_replan_values(
     task: Step, place: str, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """For `replan.md`. `past`: the finished children, completed and blocked, with why."""
+    """Fill `replan.md`. `past`: the finished children, completed and blocked, with why."""
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _build_stuck_values(task, place, why, kept, command) | {
@@ -257,7 +255,7 @@ def build_replan_values(
 def build_goal_replan_values(
     goal: Step, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """For `replan_goal.md`."""
+    """Fill `replan_goal.md`."""
     values = build_replan_values(goal, GOAL, why, past, kept=kept, command=command)
     return {name: value for name, value in values.items() if name != "place"}
 
@@ -274,5 +272,5 @@ def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...]
 
 
 def build_repair_values(tool: str, problems: Problems, answer: str) -> dict[str, str]:
-    """For `plan_repair.md`, which follows the question: an answer is sent back only once."""
+    """Fill `plan_repair.md`, which follows the question: an answer is sent back only once."""
     return {"tool": tool, "problems": str(problems), "answer": keep_ends(answer, LONG)}

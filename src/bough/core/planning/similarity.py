@@ -36,7 +36,7 @@ parent. Measured on the table of the tests: honest parts add words of their own 
 HEADLINE = 0.75
 """A child with this share of its words in common with the parent's headline (Dice's measure) restates its parent."""
 RESTATED_NARROWER = 0.8
-"""The same for a child that should change only some of its parent's files."""
+"""The limit for a child that should change only some of its parent's files."""
 ALIKE = 0.85
 """Two steps are the same when they have this share of their words in common and only one of them has others."""
 
@@ -49,7 +49,7 @@ def extract_words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
-    """Without the most common endings, so that `merging files` and `merge the file` are the same words."""
+    """Drop the most common endings, so that `merging files` and `merge the file` are the same words."""
     for ending in ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "s", "ly", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             stem = word[: -len(ending)]
@@ -79,9 +79,11 @@ def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), 
         return False
     if part:
         return True
-    narrower = _is_narrower(child.files, parent.files) and not _is_same(child.criteria, parent.criteria)
+    fewer_files = bool(child.files) and set(child.files) < set(parent.files)
+    narrower = fewer_files and not _is_same(child.criteria, parent.criteria)
     limit = RESTATED_NARROWER if narrower else RESTATED
-    said = (child.instructions, _take_sentence(child.instructions))
+    first_sentence = re.split(r"[.!?](?=\s|$)|\n", child.instructions.strip(), maxsplit=1)[0]
+    said = (child.instructions, first_sentence)
     return not any(_restates(each, parent, limit, apart) for each in said)
 
 
@@ -95,25 +97,13 @@ def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> 
         return False
     if len(about & whole) >= limit * len(whole) and len(about & everything) >= ECHOED * len(about):
         return True
-    heads = (extract_gist(_take_headline(parent.instructions)), extract_gist(parent.title))
+    first_clause = re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", parent.instructions, maxsplit=1)[0]
+    heads = (extract_gist(first_clause), extract_gist(parent.title))
     return any(2 * len(about & head) >= HEADLINE * (len(about) + len(head)) for head in heads if head)
-
-
-def _take_sentence(text: str) -> str:
-    return re.split(r"[.!?](?=\s|$)|\n", text.strip(), maxsplit=1)[0]
-
-
-def _is_narrower(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
-    return bool(mine) and set(mine) < set(its)
 
 
 def _is_same(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
     return bool(mine) and set(mine) == set(its)
-
-
-def _take_headline(text: str) -> str:
-    """The subject of a longer text in short: its first clause."""
-    return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
 
 
 def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:

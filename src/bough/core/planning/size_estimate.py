@@ -52,7 +52,7 @@ def read_estimate(answer: Answer) -> SizeEstimate | Problems:
 
 
 def read_gate_reading(answer: Answer) -> GateReading:
-    """As much as the answer has of it: what is wrong in one part does not spoil the others."""
+    """Read as much as the answer has of it: what is wrong in one part does not spoil the others."""
     found = parse_answer(answer, GATE, GateReading)
     if not isinstance(found, str):
         return found

@@ -26,6 +26,6 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def title_of(agent: str) -> str:
-    """For people: a command line is not a name."""
+    """Name it for people: a command line is not a name."""
     program = agent.split(" ", 1)[0]
     return agent if program == agent else program.rpartition("/")[2]

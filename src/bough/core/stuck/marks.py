@@ -37,7 +37,7 @@ class Mark(Struct, frozen=True):
     call: int
     """Tool and arguments, unmasked."""
     shape: int
-    """The same without numbers and names: reads with different arguments share it."""
+    """The hash without numbers and names: reads with different arguments share it."""
     result: int
     rounded: int
     loose: int

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from bough.core.stuck.chant import count_repetitions
+from bough.core.spelling import shorten_line
 from bough.core.stuck.marks import Kind
-from bough.core.stuck.masks import measure_likeness
-from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
-from bough.core.stuck.watch import Wasted, Watch
+from bough.core.stuck.masks import count_repetitions, measure_likeness
+from bough.core.stuck.signals import Pattern, Recommended, Signal, StuckRules, Turn
+from bough.core.stuck.watch import RepeatedRound, Watch
 
 
 class Found(Struct, frozen=True):
@@ -42,7 +42,9 @@ def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | No
     if times >= rules.chants:
         return Found((watch.round,), f"One answer says the same thing {times} times.")
     said = watch.said
-    if len(said) < rules.silent or not all(_is_alike(one.sketch, said[-1].sketch, rules) for one in said):
+    if len(said) < rules.silent or not all(
+        measure_likeness(one.sketch, said[-1].sketch) >= rules.alike_call for one in said
+    ):
         return None
     return Found(tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool.")
 
@@ -56,7 +58,7 @@ def monologue(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """The same error again and again: in a row, or whatever was tried in between."""
-    run = _find_loop(watch.wasted, rules)
+    run = _find_loop(watch.repeated, rules)
     if run and run[-1].kind in FAILING:
         firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
@@ -71,7 +73,7 @@ def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """A cycle of calls with the same results; the same thing read again unchanged."""
-    run = _find_loop(watch.wasted, rules)
+    run = _find_loop(watch.repeated, rules)
     # Slightly different arguments are weaker evidence: that takes one more round.
     need = rules.repeats + (any(one.kind == "alike" for one in run))
     if len(run) < need:
@@ -83,10 +85,10 @@ def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """The files go back and forth between states they had before."""
-    stood = watch.stood
-    if not stood or stood[-1].round != watch.round:
+    trees = watch.trees
+    if not trees or trees[-1].round != watch.round:
         return None
-    again = {one.round for at, one in enumerate(stood) if any(one.tree == before.tree for before in stood[:at])}
+    again = {one.round for at, one in enumerate(trees) if any(one.tree == before.tree for before in trees[:at])}
     returned = sorted(again)
     if len(returned) < rules.returns or returned[-1] != watch.round:
         return None
@@ -102,11 +104,11 @@ def no_progress(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """Read after read with different arguments, and none is used."""
-    looked = watch.looked
-    if len(looked) < rules.looks or len({one.shape for one in looked}) > 1:
+    reading = watch.reading
+    if len(reading) < rules.looks or len({one.shape for one in reading}) > 1:
         return None
-    rounds = tuple(one.round for one in looked)
-    return Found(rounds, f"{len(looked)} rounds in a row read with {_render_tools(turn)} without using what was read.")
+    rounds = tuple(one.round for one in reading)
+    return Found(rounds, f"{len(reading)} rounds in a row read with {_render_tools(turn)} without using what was read.")
 
 
 FAILING: tuple[Kind, ...] = ("error", "refused")
@@ -124,23 +126,19 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
 # ── what they share ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _find_loop(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
-    """The last wasted rounds that form one loop: all the same distance back, or all close."""
-    same = close = len(wasted)
-    while same and wasted[same - 1].lag == wasted[-1].lag <= rules.period:
+def _find_loop(repeated: Sequence[RepeatedRound], rules: StuckRules) -> tuple[RepeatedRound, ...]:
+    """The last repeated rounds that form one loop: all the same distance back, or all close."""
+    same = close = len(repeated)
+    while same and repeated[same - 1].lag == repeated[-1].lag <= rules.period:
         same -= 1
     # Loops drift: a model that alternates between two calls is not always in step, but always close.
-    while close and wasted[close - 1].lag <= 2:
+    while close and repeated[close - 1].lag <= 2:
         close -= 1
-    return tuple(wasted[min(same, close) :])
+    return tuple(repeated[min(same, close) :])
 
 
-def _list_rounds(run: Sequence[Wasted]) -> tuple[int, ...]:
+def _list_rounds(run: Sequence[RepeatedRound]) -> tuple[int, ...]:
     return (run[0].round - run[0].lag, *(one.round for one in run))
-
-
-def _is_alike(a: tuple[int, ...], b: tuple[int, ...], rules: StuckRules) -> bool:
-    return measure_likeness(a, b) >= rules.alike_call
 
 
 def _render_tools(turn: Turn) -> str:
@@ -149,14 +147,8 @@ def _render_tools(turn: Turn) -> str:
 
 
 def _list_evidence(turn: Turn) -> tuple[str, ...]:
-    acts = [_describe_act(act) for act in turn.acts[:3]]
-    return tuple(acts) if acts else (_shorten(turn.text, 160),)
-
-
-def _describe_act(act: Act) -> str:
-    return f"{act.tool[:40]} {_shorten(act.arguments, 120)} → {_shorten(act.result, 160)}"
-
-
-def _shorten(text: str, most: int) -> str:
-    flat = " ".join(text[: most * 4].split())
-    return flat if len(flat) <= most else f"{flat[: most - 1]}…"
+    acts = [
+        f"{act.tool[:40]} {shorten_line(act.arguments[: 4 * 120], 120)} → {shorten_line(act.result[: 4 * 160], 160)}"
+        for act in turn.acts[:3]
+    ]
+    return tuple(acts) if acts else (shorten_line(turn.text[: 4 * 160], 160),)

@@ -27,7 +27,7 @@ class Act(Struct, frozen=True):
 
     tool: str
     arguments: str
-    """As the model wrote them: what it chose is never masked."""
+    """The arguments as the model wrote them: what it chose is never masked."""
     result: str
     ok: bool = True
     writes: bool = False
@@ -89,6 +89,6 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     alike_error: float = 0.55
     """How similar two calls with the same error must be to count as one thing tried twice."""
     alike_refused: float = 0.75
-    """The same for two writes that were refused with the same first line and different details."""
+    """How similar two writes must be that were refused with the same first line and different details."""
     alike_call: float = 0.9
-    """The same for two calls that brought the same result."""
+    """How similar two calls must be that brought the same result."""

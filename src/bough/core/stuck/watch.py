@@ -21,7 +21,7 @@ KNOWN = 64
 """Results that are remembered to tell what is new."""
 
 
-class Wasted(Struct, frozen=True):
+class RepeatedRound(Struct, frozen=True):
     """A round that only repeated earlier ones."""
 
     round: int
@@ -46,14 +46,14 @@ class Failed(Struct, frozen=True):
     error: int
 
 
-class Stood(Struct, frozen=True):
+class TreeSince(Struct, frozen=True):
     """The workspace had this tree from that round on."""
 
     round: int
     tree: str
 
 
-class Looked(Struct, frozen=True):
+class ReadingRound(Struct, frozen=True):
     """A round that only read something new."""
 
     round: int
@@ -69,7 +69,7 @@ class Watch(Struct, frozen=True):
     """How often the workspace has changed."""
     failing: int = 0
     marks: tuple[Mark, ...] = ()
-    wasted: tuple[Wasted, ...] = ()
+    repeated: tuple[RepeatedRound, ...] = ()
     """The last rounds in a row that only repeated earlier ones."""
     idle: tuple[int, ...] = ()
     """The last rounds in a row without a change and without new information. If no tree is known, only a repeat shows
@@ -78,8 +78,8 @@ class Watch(Struct, frozen=True):
     """The last rounds in a row without a usable call."""
     failed: tuple[Failed, ...] = ()
     """Kept if trees are known: only they show whether something changed in between."""
-    stood: tuple[Stood, ...] = ()
-    looked: tuple[Looked, ...] = ()
+    trees: tuple[TreeSince, ...] = ()
+    reading: tuple[ReadingRound, ...] = ()
     known: tuple[int, ...] = ()
 
 
@@ -90,11 +90,9 @@ def reset_watch(watch: Watch) -> Watch:
 
 def note_round(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     """The watch after one more round."""
-    return _note_acts(watch, turn, rules) if turn.acts else _note_silence(watch, turn, rules)
-
-
-def _note_silence(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
-    """Text alone changes nothing: what was repeating before it still is."""
+    if turn.acts:
+        return _note_acts(watch, turn, rules)
+    # Text alone changes nothing: what was repeating before it still is.
     said = IdleAnswer(watch.round + 1, sketch_text(turn.text))
     return replace(watch, round=watch.round + 1, said=keep_last((*watch.said, said), rules.silent))
 
@@ -132,17 +130,17 @@ def _note_tests(watch: Watch, turn: Turn) -> Watch:
     failing = hash_text("\n".join(sorted(turn.failing))) or 1
     if watch.failing in (0, failing):
         return replace(watch, failing=failing)
-    return replace(watch, failing=failing, era=watch.era + 1, wasted=(), idle=(), failed=(), looked=())
+    return replace(watch, failing=failing, era=watch.era + 1, repeated=(), idle=(), failed=(), reading=())
 
 
 def _note_change(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
     """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
-        before = watch.stood[-1].tree if watch.stood else ""
+        before = watch.trees[-1].tree if watch.trees else ""
         if act.tree == before:
             return watch
-        stood = (*watch.stood, Stood(one.round, act.tree))
-        return replace(watch, stood=stood, era=watch.era + (before != ""))
+        trees = (*watch.trees, TreeSince(one.round, act.tree))
+        return replace(watch, trees=trees, era=watch.era + (before != ""))
     silent = one.says < LITTLE
     return replace(watch, era=watch.era + 1) if act.writes and act.ok and (silent or found is None) else watch
 
@@ -150,37 +148,37 @@ def _note_change(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | No
 def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules) -> Watch:
     now = watch.round
     moved = watch.era != marks[0].era
-    wasted = _list_wasted(watch, marks, found, rules)
+    repeated = _list_repeated(watch, marks, found, rules)
     new = any(not _is_known(one, watch.known) for one in marks)
-    still = bool(watch.stood) and not (new or moved)
-    idle = (*watch.idle, now) if wasted or still else ()
-    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and watch.stood)
+    still = bool(watch.trees) and not (new or moved)
+    idle = (*watch.idle, now) if repeated or still else ()
+    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and watch.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
-    looked = (*watch.looked, Looked(now, shapes.pop())) if paging else ()
+    reading = (*watch.reading, ReadingRound(now, shapes.pop())) if paging else ()
     return replace(
         watch,
         marks=keep_last(_keep_since((*watch.marks, *marks), now - rules.window), rules.window * 4),
-        wasted=wasted,
+        repeated=repeated,
         idle=keep_last(idle, rules.idle),
         failed=keep_last(_keep_since((*watch.failed, *failed), now - rules.error_window), rules.error_window),
-        stood=keep_last(watch.stood, rules.window),
-        looked=keep_last(looked, rules.looks),
+        trees=keep_last(watch.trees, rules.window),
+        reading=keep_last(reading, rules.looks),
         known=keep_last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
     )
 
 
-def _list_wasted(
+def _list_repeated(
     watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
-) -> tuple[Wasted, ...]:
-    """A round is wasted if each of its calls is a repeat; one that is not resets the count."""
+) -> tuple[RepeatedRound, ...]:
+    """A round is repeated if each of its calls is a repeat; one that is not resets the count."""
     again = [each for each in found if each is not None]
     if len(again) < len(found):
         return ()
     kind, lag = max(again, key=lambda each: each[1])
     # Exactly the same calls with the same error need one round less to count than similar ones.
     verbatim = _list_calls(marks) == _list_calls(one for one in watch.marks if one.round == watch.round - 1)
-    return keep_last((*watch.wasted, Wasted(watch.round, lag, kind, verbatim)), rules.window)
+    return keep_last((*watch.repeated, RepeatedRound(watch.round, lag, kind, verbatim)), rules.window)
 
 
 def _list_calls(marks: Iterable[Mark]) -> list[int]:

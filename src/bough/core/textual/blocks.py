@@ -31,7 +31,8 @@ def find_blocks(text: str) -> list[Block]:
     """All blocks in order. A last one that is never closed extends to the end."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
-    if len(fences) == 1 and _is_bare_fence(lines[fences[0]]) and not "".join(lines[fences[0] + 1 :]).strip():
+    only = _FENCE.match(lines[fences[0]]) if len(fences) == 1 else None
+    if only is not None and not only[2].strip() and not "".join(lines[fences[0] + 1 :]).strip():
         # Only the end of a block: the answer began inside it.
         return [Block("", "\n".join(lines[: fences[0]]), "")] if fences[0] else []
     found: list[Block] = []
@@ -51,11 +52,6 @@ def find_blocks(text: str) -> list[Block]:
     return found
 
 
-def _is_bare_fence(line: str) -> bool:
-    found = _FENCE.match(line)
-    return found is not None and not found[2].strip()
-
-
 def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
     """The line of the closing fence, or the end of the text."""
     mark, nests = opening[1], opening[2].strip().split(" ")[0].lower() in _NESTING
@@ -66,7 +62,7 @@ def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
             continue
         if fence[2].strip():
             if not nests:
-                if _looks_like_opening(fence[2]):
+                if re.fullmatch(r"[A-Za-z][\w+#.-]*([ :].*)?", fence[2].strip()):
                     return n - 1 if n - 1 > at else n  # The closing fence was forgotten.
                 continue
             inside += 1
@@ -75,10 +71,6 @@ def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
         else:
             return n
     return len(lines)
-
-
-def _looks_like_opening(info: str) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z][\w+#.-]*([ :].*)?", info.strip()))
 
 
 def _take_last_lines(before: str) -> str:

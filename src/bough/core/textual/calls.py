@@ -39,7 +39,8 @@ def find_written_calls(text: str) -> list[Call]:
     content = broken[2]
     if content.startswith('""'):  # Three quotes, as in Python.
         content = content.strip('"').strip("\n")
-    content = _unescape(content) if content.count("\\n") > content.count("\n") else content
+    if content.count("\\n") > content.count("\n"):
+        content = content.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
     return [make_call("write", path=broken[1], content=_strip_tags(content))]
 
 
@@ -79,7 +80,3 @@ def _strip_tags(content: str) -> str:
     wrapped = _WRAPPED.fullmatch(content) or _FENCED.fullmatch(content)
     content = wrapped[1] if wrapped else content
     return content if content.endswith("\n") or not content else f"{content}\n"
-
-
-def _unescape(text: str) -> str:
-    return text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")

@@ -30,7 +30,7 @@ def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
 
 
 def _usable(messages: Iterable[Message]) -> list[Message]:
-    """Without useless answers: a small model that sees one again repeats it (183 times out of 183)."""
+    """Drop useless answers: a small model that sees one again repeats it (183 times out of 183)."""
     all_of_them = list(messages)
     after = [*all_of_them[1:], None]
     return [

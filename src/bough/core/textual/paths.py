@@ -79,7 +79,7 @@ class Known(Struct, frozen=True, dict=True):
     paths: tuple[str, ...] = ()
     """The files of the workspace."""
     meant: tuple[str, ...] = ()
-    """Those the task is about, the likeliest first."""
+    """The paths that the task is about, the likeliest first."""
 
     @cached_property
     def by_name(self) -> dict[str, list[str]]:
@@ -136,18 +136,14 @@ def _find_path_before(block: Block, known: Known) -> str:
         # A line announces what it ends with; that may be a new file.
         end = len(line.rstrip(" :*`\"'"))
         paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
-        fitting = [path for path in paths if path and _matches_language(path, block.language)]
+        suffixes = SUFFIXES.get(block.language)
+        fitting = [path for path in paths if path and (suffixes is None or path.rpartition(".")[2] in suffixes)]
         if len(fitting) == 1:
             return fitting[0]
         if line is lines[-1] and fitting:
             product = [path for path in fitting if not is_test(path)]
             return product[0] if len(product) == 1 else ""
     return ""
-
-
-def _matches_language(path: str, language: str) -> bool:
-    suffixes = SUFFIXES.get(language)
-    return suffixes is None or path.rpartition(".")[2] in suffixes
 
 
 def _resolve_path(said: str, known: Known, sure: bool) -> str:

@@ -72,11 +72,9 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
     commands: list[str] = []
     unnamed: list[Block] = []
     for block in listed:
-        edits = _read_edits(block, known)
-        if edits:
-            made += edits
-        elif asked := calls.find_written_calls(block.text) if _is_json_like(block) else []:
-            made += asked
+        json_like = block.language in ("json", "tool_call", "") and block.text.lstrip().startswith(("{", "["))
+        if found := _read_edits(block, known) or (calls.find_written_calls(block.text) if json_like else []):
+            made += found
         elif _is_shell(block):
             commands.append(_extract_command(block.text))
         elif path := paths.find_path(block, known) if _may_be_file(block) else "":
@@ -86,15 +84,8 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
     if unnamed and not any(call.name in ("write", "edit") for call in made):
         made += _read_unnamed(unnamed, known)
     made += [calls.make_call("bash", command=command) for command in commands[:1] if command]
-    return _keep_last(made)
-
-
-def _keep_last(made: list[Call]) -> list[Call]:
-    """If one answer writes a file twice, the last version counts."""
-    writes: dict[str, Call] = {}
-    for call in made:
-        if call.name == "write":
-            writes[_get_path(call)] = call
+    # If one answer writes a file twice, the last version counts.
+    writes = {_get_path(call): call for call in made if call.name == "write"}
     return [call for call in made if call.name != "write" or writes[_get_path(call)] is call]
 
 
@@ -164,10 +155,6 @@ def _extract_command(text: str) -> str:
     lines = text.strip().split("\n")
     typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
     return "\n".join(typed or lines).strip()
-
-
-def _is_json_like(block: Block) -> bool:
-    return block.language in ("json", "tool_call", "") and block.text.lstrip().startswith(("{", "["))
 
 
 def _read_bare_code(text: str, known: Known) -> list[Call]:

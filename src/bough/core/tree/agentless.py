@@ -9,6 +9,7 @@ from bough.core.acceptance import examination
 from bough.core.budget.ledger import describe_spent, find_reached_limit
 from bough.core.events import ExaminationSkipped
 from bough.core.planning.plan import Step
+from bough.core.spelling import shorten_line
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
@@ -19,7 +20,7 @@ def is_agentless(step: Step) -> bool:
 
 
 def decide_agentless(task: Task) -> c.Command:
-    """In progress: what it needs."""
+    """Decide what a step in progress needs."""
     if task.step.work:
         return c.TakeWork()
     if classify_step(task.step) == "run":
@@ -39,7 +40,7 @@ def _decide_command(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, describe_command_end(task))
     if task.step.on_error in ("retry", "skip"):
         return c.Conclude(State.FAILED, "its command was interrupted")
-    said = f"`{shorten_line(task.step.run)}` was interrupted, and its effects outside the workspace are unknown"
+    said = f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
     return c.Rest("stopped", f"{said}: `bough resume` runs it again")
 
 
@@ -49,7 +50,7 @@ def describe_command_end(task: Task) -> str:
     assert ran is not None, "no command has run"
     how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"
     last = next((line.strip() for line in reversed(ran.output.splitlines()) if line.strip()), "")
-    return f"its command {how}{f': {shorten_line(last)}' if last else ''}"
+    return f"its command {how}{f': {shorten_line(last, 160)}' if last else ''}"
 
 
 def _decide_critic(task: Task) -> c.Command:
@@ -69,8 +70,3 @@ def _decide_critic(task: Task) -> c.Command:
         return c.Rule()
     count, of = len(examination.list_failing_probes(task)), len(examination.live(task))
     return c.ChangeState(State.TESTING, f"{count} of the critic's {of} probes fail")
-
-
-def shorten_line(text: str, room: int = 160) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= room else line[: room - 1] + "…"

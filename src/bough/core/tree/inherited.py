@@ -23,7 +23,7 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     beside: tuple[str, ...] = ()
     """What siblings are working on when it begins, one line each."""
     later: tuple[str, ...] = ()
-    """For a phase, which is planned when it begins: the steps after it, one line each."""
+    """The steps after a phase, which is planned when it begins, one line each."""
     allowed: tuple[AllowedChange, ...] = ()
     """Original tests that may change, as decided elsewhere in the run."""
     requirements: tuple[Requirement, ...] = ()

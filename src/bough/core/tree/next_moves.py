@@ -81,7 +81,8 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
         why = "another step succeeded first"
     elif not (why := control_flow.explain_rest_skipped(task)):
         return [_choose_first_move(task, step) for step in _list_ready(task, touched)] or _end_pass(task)
-    return _skip_rest(task, why) or _end_pass(task)
+    begun = task.children.settled.keys() | task.children.running.keys()
+    return [Skip(step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
 
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
@@ -99,7 +100,7 @@ def _list_running(task: Task) -> list[Step]:
 
 
 def _iter_waiting(task: Task, steps: tuple[Step, ...]) -> Iterator[Step]:
-    """Those of the steps that are neither under way nor over. One after the other: often the first is enough."""
+    """Yield the steps that are neither running nor finished, one after the other: often the first is enough."""
     return (step for step in steps if step.name not in task.children.running and not _has_ended(task, step))
 
 
@@ -127,14 +128,6 @@ def _choose_first_move(task: Task, step: Step) -> Move:
     if why := control_flow.explain_skip(task, step):
         return Skip(step, why)
     return Jump(step) if step.do else _begin(task, step)
-
-
-def _skip_rest(task: Task, why: str) -> list[Move]:
-    return [
-        Skip(step, why)
-        for step in task.plan.steps
-        if step.name not in task.children.settled and step.name not in task.children.running
-    ]
 
 
 def _end_pass(task: Task) -> list[Move]:

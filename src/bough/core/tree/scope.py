@@ -42,15 +42,11 @@ class TaskTree(Struct, frozen=True):
     def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
             above=(*task.inherited.above, context.render_crumb(task)),
-            results=(*_list_results_before(task), *_list_finished(task, step)),
+            # What was finished before the task was split: its steps replace it and need to know what it knew.
+            results=(*(task.inherited.results if task.state is State.DECOMPOSED else ()), *_list_finished(task, step)),
             dead_ends=context.list_lessons(task),
             decisions=_list_decisions(task, step),
         )
-
-
-def _list_results_before(task: Task) -> tuple[str, ...]:
-    """What was finished before a task was split: its steps replace it and need to know what it knew."""
-    return task.inherited.results if task.state is State.DECOMPOSED else ()
 
 
 class TaskList(Struct, frozen=True):
@@ -107,53 +103,32 @@ def _list_decisions(task: Task, step: Step) -> tuple[str, ...]:
 # ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class RetryStrategy(Protocol):
-    """Whether a failed step is retried."""
-
-    def wait(self, tries: int) -> float | None:
-        """Seconds to wait after `tries` tries; None: no retry."""
-        ...
+LONGEST = 86_400.0
+"""Seconds that a retry waits at most: a day."""
 
 
-class NoRetry(Struct, frozen=True):
-    def wait(self, tries: int) -> float | None:
-        return None
+class RetryStrategy(Struct, frozen=True):
+    """How often a failed step is retried, each time after a wait that may grow."""
 
-
-class FixedRetry(Struct, frozen=True):
-    """The same wait each time."""
-
-    times: int
+    times: int = 0
     seconds: float = 0.0
+    growth: float = 1.0
 
     def wait(self, tries: int) -> float | None:
-        return self.seconds if tries <= self.times else None
-
-
-class BackOff(Struct, frozen=True):
-    """A wait that grows each time, up to a day."""
-
-    times: int
-    seconds: float
-    growth: float
-    longest: float = 86_400.0
-
-    def wait(self, tries: int) -> float | None:
-        if tries > self.times:
+        """Return the seconds to wait after `tries` tries; None: no retry."""
+        if not self.times or tries > self.times:
             return None
         try:
-            return float(min(self.seconds * self.growth ** max(0, tries - 1), self.longest))
+            return float(min(self.seconds * self.growth ** max(0, tries - 1), LONGEST))
         except OverflowError:
-            return self.longest
+            return LONGEST
 
 
 def read_retry(step: Step) -> RetryStrategy:
-    """The retry strategy that a step asks for."""
+    """Return the retry strategy that a step asks for."""
     if step.on_error != "retry":
-        return NoRetry()
-    if step.retry.growth == 1.0:
-        return FixedRetry(step.max_retries, step.retry.wait)
-    return BackOff(step.max_retries, step.retry.wait, step.retry.growth)
+        return RetryStrategy()
+    return RetryStrategy(step.max_retries, step.retry.wait, step.retry.growth)
 
 
 # ── cache ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,18 +176,18 @@ class Scope(Struct, frozen=True):
 
     context: ContextStrategy
     cache: CacheStrategy
-    retry: RetryStrategy = NoRetry()
+    retry: RetryStrategy = RetryStrategy()
     told: Inherited = Inherited()
     """What those below may see."""
     writes: bool = False
     """Notes made here are the parent's too."""
 
-    def child(self, mode: ContextMode, retry: RetryStrategy | None = None) -> Scope:
+    def child(self, mode: ContextMode, retry: RetryStrategy = RetryStrategy()) -> Scope:  # noqa: B008
         """The scope of a step that begins here."""
         told = self.told
         if mode == "isolated":  # It is still told what it has to meet.
             told = Inherited(loop=told.loop, requirements=told.requirements)
-        return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
+        return replace(self, told=told, writes=mode == "shared", retry=retry)
 
 
 def _list_later(task: Task, step: Step) -> tuple[str, ...]:
@@ -223,12 +198,6 @@ def _list_later(task: Task, step: Step) -> tuple[str, ...]:
 def _list_parallel(task: Task, step: Step) -> tuple[str, ...]:
     others = (other for other in task.plan.steps if other.name in task.children.running and other.name != step.name)
     return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
-
-
-def _build_plan_path(task: Task, step: Step) -> str:
-    """The path of a step in the written plan."""
-    way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
-    return "/".join((*way, step.name))
 
 
 def _list_interfaces(task: Task, step: Step) -> tuple[str, ...]:
@@ -246,12 +215,14 @@ def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
     later = _list_later(task, step) if step.plan_first else ()
+    above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
+    path = "/".join((*above, step.name))  # in the written plan
     told = replace(
         strategy.told(task, step),
         loop=loop,
         later=later,
         beside=_list_parallel(task, step),
-        requirements=list_covered(step, _build_plan_path(task, step), task.asked, task.plan.steps),
+        requirements=list_covered(step, path, task.asked, task.plan.steps),
         conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.plan.conventions))),
         interfaces=_list_interfaces(task, step),
     )

@@ -11,7 +11,7 @@ from bough.core.budget.grants import compute_free
 from bough.core.budget.ledger import Limits, Spend, compute_remaining
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.ids import depth
-from bough.core.ladder.escalation import Standing, Trouble
+from bough.core.ladder.escalation import Situation, Trouble
 from bough.core.messages import AnswerProtocol, Message
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.rules import Rules
@@ -178,11 +178,11 @@ class Task(Struct, frozen=True):
         own = (note.text for note in self.talk.notes if note.text.startswith(mark))
         return tuple(dict.fromkeys((*(text for text in self.inherited.decisions if text.startswith(mark)), *own)))
 
-    def standing(self, trouble: Trouble) -> Standing:
+    def situation(self, trouble: Trouble) -> Situation:
         """The situation as the ladder sees it."""
         children = [self.children.settled[step.name] for step in self.plan.steps if step.name in self.children.settled]
         completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
-        return Standing(
+        return Situation(
             trouble=trouble,
             depth=depth(self.id),
             rules=self.rules.ladder,

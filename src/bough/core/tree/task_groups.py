@@ -265,7 +265,7 @@ class TaskTalk(Struct, frozen=True):
     heard: int = 0
     """The `seq` of the last message from a person that has reached the task."""
     read: int = 0
-    """Of the goal: the `seq` of the last message that was read for what it demands."""
+    """The `seq` of the last message to the goal that was read for what it demands."""
     unheard: tuple[str, ...] = ()
     """Messages that the current agent has not been told yet."""
     question: str = ""

@@ -41,6 +41,10 @@ _HARMFUL = re.compile(
 """Words of commands that leave the machine, start services or ask for more rights: never tried unasked."""
 
 
+_UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)[A-Z_][A-Z0-9_]*\b"
+"""Variables that only the matrix of a CI service sets."""
+
+
 class Stated(NamedTuple):
     """A command that a file of the project runs."""
 
@@ -71,7 +75,8 @@ def is_guide(path: str) -> bool:
 
 
 def is_harmless(command: str) -> bool:
-    return _HARMFUL.search(command) is None and "${{" not in command and "<<" not in command
+    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service alone."""
+    return not (_HARMFUL.search(command) or "${{" in command or "<<" in command or re.search(_UNSET, command))
 
 
 def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:

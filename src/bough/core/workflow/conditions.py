@@ -12,7 +12,8 @@ from typing import cast, get_args
 from msgspec import Struct
 
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome
-from bough.core.workflow.problems import shorten_quote, suggest_nearest
+from bough.core.spelling import shorten_line
+from bough.core.workflow.problems import suggest_nearest
 
 BEFORE = ""
 """The name in `results` of the previous step."""
@@ -38,12 +39,12 @@ def parse_condition(text: str) -> Condition | str:
     found = _FORM.fullmatch(text.strip())
     if not found:
         return (
-            f"`{shorten_quote(text)}` is not a condition: use one of {', '.join(_WORDS)}, with "
+            f"`{shorten_line(text)}` is not a condition: use one of {', '.join(_WORDS)}, with "
             f"`STEP.` or `not ` before it."
         )
     outcome, wanted = found["outcome"], found["text"]
     if outcome not in OUTCOMES:
-        return f"`{shorten_quote(outcome)}` is not something a condition can ask: {suggest_nearest(outcome, OUTCOMES)}"
+        return f"`{shorten_line(outcome)}` is not something a condition can ask: {suggest_nearest(outcome, OUTCOMES)}"
     if outcome != "contains" and wanted is not None:
         return f"`{outcome}` takes no text after it: write `{outcome}`, or `contains:TEXT`."
     if outcome == "contains":
@@ -100,7 +101,7 @@ class NextState(Struct, frozen=True):
     success: bool
     """Whether the machine succeeded, or, if it continues, a failure was handled."""
     why: str
-    """For the journal."""
+    """The reason, for the journal."""
 
 
 def choose_next_state(machine: Machine, state: str, result: StepResult, count: int) -> NextState:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.planning.plan import Condition, Retry
+from bough.core.spelling import shorten_line
 from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import parse_condition
 from bough.core.workflow.nodes import Node
@@ -22,7 +23,7 @@ from bough.core.workflow.placeholders import (
     render_plain,
     split_places,
 )
-from bough.core.workflow.problems import shorten_quote, suggest_nearest
+from bough.core.workflow.problems import suggest_nearest
 
 _SAME = (
     *("may_edit_tests", "requires_testing", "plan_first", "parallel", "join", "complexity", "rounds", "role", "model"),
@@ -142,7 +143,7 @@ class Fields:
         pieces = self.parts(key, text, results=results, into=False)
         for place, reason in find_refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
-            self._node.wrong(key, f"`{shorten_quote(name)}` cannot be used there in a command: {reason}.", name)
+            self._node.wrong(key, f"`{shorten_line(name)}` cannot be used there in a command: {reason}.", name)
         return pieces
 
     def condition(self, key: str) -> Condition | None:

@@ -10,9 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.errors import UsageError
+from bough.core.spelling import shorten_line
 from bough.core.workflow.keys import InputKeys
 from bough.core.workflow.placeholders import NAME, RESERVED
-from bough.core.workflow.problems import Source, shorten_quote, suggest_nearest
+from bough.core.workflow.problems import Source, suggest_nearest
 from bough.core.workflow.tables import read_table
 from bough.core.workflow.toml_positions import KeyPath
 
@@ -33,7 +34,7 @@ class InputSpec(Struct, frozen=True):
     name: str
     type: str = "string"
     default: str | None = None
-    """As text; None: it must be given."""
+    """The default as text; None: a value must be given."""
     description: str = ""
 
 
@@ -44,7 +45,7 @@ def read_declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSp
         at: KeyPath = ("inputs", name)
         if not re.fullmatch(NAME, name) or name in RESERVED:
             source.wrong(
-                at, f"`{shorten_quote(name)}` is not a valid input name: use letters, digits and `_`, not `steps`."
+                at, f"`{shorten_line(name)}` is not a valid input name: use letters, digits and `_`, not `steps`."
             )
         elif not isinstance(said, dict):
             source.wrong(at, f'An input is a table: write {name} = {{ type = "string", default = … }}.')
@@ -81,7 +82,7 @@ def render_value(type_: str, value: Any) -> tuple[str, str]:
 
 
 def parse_value(type_: str, text: str) -> tuple[str, str]:
-    """The same for a value given as text."""
+    """Return what `render_value` does, for a value given as text."""
     if "\0" in text:
         return "", "contains a NUL character, which no command can take"
     if type_ == "bool":
@@ -103,7 +104,7 @@ def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"`{shorten_quote(pair)}` is not an input: write --input NAME=VALUE.")
+            raise UsageError(f"`{shorten_line(pair)}` is not an input: write --input NAME=VALUE.")
         if name in values:
             raise UsageError(f"The input `{name}` is given twice: give it once.")
         values[name] = value
@@ -114,19 +115,19 @@ def resolve_inputs(source: Source, specs: Mapping[str, InputSpec], values: Mappi
     """Every input with its value, given or default."""
     for name in values:
         if name not in specs:
-            source.wrong(("inputs",), f"There is no input `{shorten_quote(name)}`: {suggest_nearest(name, specs)}")
+            source.wrong(("inputs",), f"There is no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}")
     whole: dict[str, str] = {}
     for name, spec in specs.items():
         if name in values:
             whole[name], wrong = parse_value(spec.type, values[name])
             if wrong:
                 source.wrong(
-                    ("inputs", name), f"The value `{shorten_quote(values[name])}` of the input `{name}` {wrong}."
+                    ("inputs", name), f"The value `{shorten_line(values[name])}` of the input `{name}` {wrong}."
                 )
         elif spec.default is not None:
             whole[name] = spec.default
         else:
-            about = f" ({shorten_quote(spec.description, 80)})" if spec.description else ""
+            about = f" ({shorten_line(spec.description, 80)})" if spec.description else ""
             source.wrong(("inputs", name), f"The input `{name}` is required{about}: give --input {name}=VALUE.")
             whole[name] = ""
     return whole

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
+from bough.core.spelling import shorten_line
 from bough.core.workflow.conditions import END
 from bough.core.workflow.fields import Fields, StepPosition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
@@ -16,7 +17,7 @@ from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
 from bough.core.workflow.order import Level, check_siblings
 from bough.core.workflow.placeholders import Input, Parts, ResultPlace
-from bough.core.workflow.problems import Problems, Source, raise_for, shorten_quote, suggest_nearest
+from bough.core.workflow.problems import Problems, Source, raise_for, suggest_nearest
 
 
 class Workflow(Struct, frozen=True):
@@ -127,7 +128,7 @@ def _read_inputs(node: Node, scope: StepPosition) -> dict[str, Parts]:
         if name not in specs:
             where = node.included.source.file
             node.source.wrong(
-                (*at, name), f"{where} has no input `{shorten_quote(name)}`: {suggest_nearest(name, specs)}"
+                (*at, name), f"{where} has no input `{shorten_line(name)}`: {suggest_nearest(name, specs)}"
             )
     for name, spec in specs.items():
         if name in said:
@@ -163,7 +164,7 @@ def _build_machine(body: Node, level: Level, values: Mapping[str, Parts]) -> Mac
     names = [node.name for node in body.nodes if node.name]
     start = body.table.get("start", names[0] if names else "")
     if names and start not in names:
-        body.wrong("start", f"There is no state `{shorten_quote(start)}`: {suggest_nearest(start, names)}")
+        body.wrong("start", f"There is no state `{shorten_line(start)}`: {suggest_nearest(start, names)}")
     states = []
     for number, node in enumerate(body.nodes):
         if node.name == END:
@@ -186,7 +187,7 @@ def _build_transition(
         node.source.wrong(at.at, "The transition has no target: add `to`.")
         return None
     if said["to"] not in (*names, END):
-        at.wrong("to", f"There is no state `{shorten_quote(said['to'])}`: {suggest_nearest(said['to'], [*names, END])}")
+        at.wrong("to", f"There is no state `{shorten_line(said['to'])}`: {suggest_nearest(said['to'], [*names, END])}")
     condition = Fields(at, scope).condition("on") if "on" in said else None
     if condition is not None and condition.step:
         at.wrong("on", "A transition asks about its own state: omit the name.")

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
+from bough.core.spelling import shorten_line
 from bough.core.workflow.inputs import InputSpec, read_declared
 from bough.core.workflow.keys import (
     KINDS,
@@ -24,7 +25,7 @@ from bough.core.workflow.keys import (
     WorkflowKeys,
     get_fitting_kinds,
 )
-from bough.core.workflow.problems import Problems, Source, shorten_quote
+from bough.core.workflow.problems import Problems, Source
 from bough.core.workflow.tables import Table, read_table
 from bough.core.workflow.toml_positions import KeyPath
 
@@ -84,7 +85,7 @@ class Reader:
         node = Node(source, (), source.table, table, (*around, source.file), depth)
         node.specs = read_declared(source, table.get("inputs", {}))
         if node.name and node.name != slug(node.name):
-            node.wrong("name", f"`{shorten_quote(node.name)}` is not a valid workflow name: use `{slug(node.name)}`.")
+            node.wrong("name", f"`{shorten_line(node.name)}` is not a valid workflow name: use `{slug(node.name)}`.")
         if source.table:
             self._fill(node)
         elif not self._problems:
@@ -98,7 +99,7 @@ class Reader:
             source.wrong(at, f"{OWNERS[shape]} has no name: give it `name`, in lower-case letters, digits and dashes.")
         elif "name" in node.table and (node.name != slug(node.name) or node.name == GOAL):
             better = "another name" if node.name == GOAL else f"`{slug(node.name)}`"
-            node.wrong("name", f"`{shorten_quote(node.name)}` is not a valid step name: use {better}.")
+            node.wrong("name", f"`{shorten_line(node.name)}` is not a valid step name: use {better}.")
         self._fill(node)
         return node
 
@@ -159,7 +160,7 @@ class Reader:
         file = resolve_file(node.source.file, said)
         at = (*node.at, "action", "workflow")
         if file is None:
-            text = f"`{shorten_quote(said)}` is not a file of this project: write a path relative to this file."
+            text = f"`{shorten_line(said)}` is not a file of this project: write a path relative to this file."
             node.source.wrong(at, text)
             return
         if file in node.files:
@@ -172,7 +173,7 @@ class Reader:
                     raise UsageError("other files are not available here")
                 self._sources[file] = Source(file, self._read(file), self._problems)
             except UsageError as error:
-                text = f"The workflow {shorten_quote(file, 80)} cannot be read: {str(error).rstrip('.')}."
+                text = f"The workflow {shorten_line(file, 80)} cannot be read: {str(error).rstrip('.')}."
                 node.source.wrong(at, text)
                 return
         if self._sources[file].table:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from bough.core.spelling import shorten_line
 from bough.core.workflow.conditions import StepResult
-from bough.core.workflow.problems import shorten_quote
 
 STEPS, BRACE = "steps", "brace"
 RESERVED = (STEPS, BRACE)
@@ -73,17 +73,17 @@ def _read_place(piece: str) -> Part:
         return ResultPlace(result[1])
     if inner.startswith(f"{STEPS}."):
         raise NotAPlace(
-            f"`{shorten_quote(piece)}` is not a placeholder: use `{{steps.NAME.result}}` for a step's result.", piece
+            f"`{shorten_line(piece)}` is not a placeholder: use `{{steps.NAME.result}}` for a step's result.", piece
         )
     if re.fullmatch(NAME, inner) and inner not in RESERVED:
         return Input(inner)
     raise NotAPlace(
-        f"`{shorten_quote(piece)}` is neither an input nor a result: write `{{{{` for a literal brace.", piece
+        f"`{shorten_line(piece)}` is neither an input nor a result: write `{{{{` for a literal brace.", piece
     )
 
 
 def merge_texts(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
-    """The same with adjacent texts joined, and no empty ones."""
+    """Return the parts with adjacent texts joined, and no empty ones."""
     whole: list[Part] = []
     for piece in pieces:
         if isinstance(piece, str) and whole and isinstance(whole[-1], str):

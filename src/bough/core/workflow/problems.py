@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.spelling import suggest_word
+from bough.core.spelling import shorten_line, suggest_word
 from bough.core.workflow.toml_positions import Places
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class WorkflowError(UsageError):
 
 
 Problems = dict[Problem, None]
-"""In the order they are found, each once: a file that is used twice is reported once."""
+"""All problems in the order they are found, each once: a file that is used twice is reported once."""
 
 
 class Source:
@@ -101,18 +101,12 @@ def suggest_nearest(word: str, words: Iterable[str]) -> str:
     """The end of a sentence: the word that was probably meant, or the known ones."""
     known = list(words)
     if close := suggest_word(word, known):
-        return f"did you mean `{shorten_quote(close)}`?"
+        return f"did you mean `{shorten_line(close)}`?"
     if not known:
         return "none exist."
-    listed = ", ".join(f"`{shorten_quote(name)}`" for name in known[:LONGEST_LIST])
+    listed = ", ".join(f"`{shorten_line(name)}`" for name in known[:LONGEST_LIST])
     more = ", …" if len(known) > LONGEST_LIST else ""
     return f"use {'one of ' if len(known) > 1 else ''}{listed}{more}."
-
-
-def shorten_quote(text: str, room: int = 40) -> str:
-    """A piece of the file, to quote in a sentence."""
-    line = " ".join(text.split())
-    return line if len(line) <= room else line[: room - 1] + "…"
 
 
 def decode_text(body: bytes, file: str) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import ValidationError
 
+from bough.core.spelling import shorten_line
 from bough.core.workflow.keys import ALIASES, OWNERS, RetryKeys, StepKeys, TransitionKeys, list_keys
-from bough.core.workflow.problems import Source, shorten_quote, suggest_nearest
+from bough.core.workflow.problems import Source, suggest_nearest
 from bough.core.workflow.toml_positions import KeyPath
 
 Table = dict[str, Any]
@@ -49,10 +50,10 @@ def _explain_unknown(name: str, shape: Any) -> str:
     owner, keys = OWNERS[shape], list_keys(shape)
     meant = ALIASES.get(name.lower(), "")
     if meant and meant.partition(" ")[0] in keys:
-        return f"{owner} has no key `{shorten_quote(name)}`: did you mean `{meant}`?"
+        return f"{owner} has no key `{shorten_line(name)}`: did you mean `{meant}`?"
     if name in list_keys(StepKeys) and "steps" in keys:
         return f"{owner} has no `{name}`: only steps do."
-    return f"{owner} has no key `{shorten_quote(name)}`: {suggest_nearest(name, keys)}"
+    return f"{owner} has no key `{shorten_line(name)}`: {suggest_nearest(name, keys)}"
 
 
 def _explain_misfit(name: str, type_: Any, value: Any) -> str:
@@ -60,7 +61,7 @@ def _explain_misfit(name: str, type_: Any, value: Any) -> str:
         return "No step has the role `planner`: write `plan_first = true` for one that is planned when it starts."
     expected = msgspec.json.schema(type_)
     if "enum" in expected and isinstance(value, str):
-        return f"`{name}` cannot be `{shorten_quote(value)}`: {suggest_nearest(value, expected['enum'])}"
+        return f"`{name}` cannot be `{shorten_line(value)}`: {suggest_nearest(value, expected['enum'])}"
     return f"`{name}` takes {_describe_expected(expected)}, not {_describe_value(value)}."
 
 

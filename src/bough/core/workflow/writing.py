@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,12 +12,13 @@ from msgspec.structs import asdict
 from bough.core.errors import UsageError
 from bough.core.ids import slug
 from bough.core.planning.plan import Condition, Machine, Plan, Step
+from bough.core.spelling import shorten_line
 from bough.core.workflow.command_values import split_command
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.keys import classify_step, is_tested_by_default
 from bough.core.workflow.loading import load
 from bough.core.workflow.placeholders import BRACE, LIVE, Parts, ResultPlace, escape_braces
-from bough.core.workflow.problems import WorkflowError, shorten_quote
+from bough.core.workflow.problems import WorkflowError
 
 _DEFAULT = Step("")
 _KEYS = (
@@ -25,14 +27,13 @@ _KEYS = (
     *("test_file", "may_edit_tests"),
 )
 """Fields of a step that are keys of the same name."""
-_LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
 def write_workflow(plan: Plan, name: str = "") -> str:
     """The plan as a workflow file. `UsageError` for a plan that a file cannot express."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
-    title = name or slug(goal.title or shorten_quote(goal.instructions, 60))
+    title = name or slug(goal.title or shorten_line(goal.instructions, 60))
     lines = [
         f"name = {_render_text(title)}",
         *_write_lines(_collect_keys(goal, known, ()) | _collect_machine(goal.machine)),
@@ -43,7 +44,7 @@ def write_workflow(plan: Plan, name: str = "") -> str:
     except WorkflowError as error:
         said = error.problems[0]
         line = text.split("\n")[said.line - 1]
-        raise UsageError(f"The plan cannot be written as a workflow, at `{shorten_quote(line)}`: {said.text}") from None
+        raise UsageError(f"The plan cannot be written as a workflow, at `{shorten_line(line)}`: {said.text}") from None
     if again.plan != plan:
         raise UsageError("The plan cannot be written as a workflow: a file cannot express all of it.")
     return text
@@ -69,7 +70,8 @@ def _write_steps(step: Step, header: str, known: frozenset[str], around: tuple[f
 
 
 def _write_lines(said: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{key} = {_render_value(value)}" for key, value in said.items())
+    for key, value in said.items():
+        yield f"{key} = {_render_text(value) if isinstance(value, str) else _render_value(value)}"
 
 
 def _collect_machine(machine: Machine | None) -> dict[str, Any]:
@@ -158,26 +160,14 @@ def _render_file_text(pieces: Parts, around: tuple[frozenset[str], ...]) -> str:
 
 
 def _render_value(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case str():
-            return _render_text(value)
-        case list():
-            return f"[{', '.join(map(_render_value, value))}]"
-        case dict():
-            return "{ " + ", ".join(f"{key} = {_render_value(each)}" for key, each in value.items()) + " }"
-    return repr(value)
+    """A value as TOML, which writes texts, numbers and truth as JSON does."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_render_value(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_render_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _render_text(text: str) -> str:
-    if "\n" in text:
-        lines = "\n".join("".join(map(_escape_letter, line)) for line in text.split("\n"))
-        return f'"""\n{lines}"""'
-    return f'"{"".join(map(_escape_letter, text))}"'
-
-
-def _escape_letter(letter: str) -> str:
-    if letter in _LETTERS:
-        return _LETTERS[letter]
-    return f"\\u{ord(letter):04x}" if letter < " " or letter == "\x7f" else letter
+    lines = [_render_value(line)[1:-1] for line in text.split("\n")]
+    return f'"{lines[0]}"' if len(lines) == 1 else '"""\n' + "\n".join(lines) + '"""'

@@ -1,0 +1,96 @@
+"""Everything that can have happened. The journal is a sequence of these, and the only truth.
+
+Each family of events has a module of its own, and all of them are exported here.
+
+An event is frozen and carries no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names
+are in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
+that after a crash what was running can be told from what was done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.errors import NewerRun
+from bough.core.events.acceptance import *
+from bough.core.events.backlog import *
+from bough.core.events.base import *
+from bough.core.events.base import Event
+from bough.core.events.children import *
+from bough.core.events.planning import *
+from bough.core.events.requests import *
+from bough.core.events.rounds import *
+from bough.core.events.run import *
+from bough.core.events.run import RunStarted
+from bough.core.events.talk import *
+from bough.core.events.task import *
+
+AnyEvent = Event
+"""Any of the events of the families above."""
+
+
+class Record(Struct, frozen=True):
+    """An event as the journal holds it."""
+
+    seq: int
+    """Order within the whole store."""
+    run: str
+    task: str
+    version: int
+    """Order within its stream, from 1 without gaps."""
+    at: float
+    event: AnyEvent
+
+
+FORMAT = 2
+"""The format of a run's events, written into its `RunStarted`. It moves with an event, or with a field's meaning, that
+an older bough cannot skip. A change under which old journals do not decode needs an upcaster and a golden journal,
+never a branch in the fold."""
+LAYOUT = 2
+"""The version of the store's tables. 1: the first one, which also refuses every event and field that came since."""
+
+encode = msgspec.json.Encoder().encode
+
+KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in Event.__subclasses__()}
+"""All events by name, as the journal names them."""
+_BUILDING = Lock()
+"""msgspec hands a type that one thread is still building to another, which crashes when it decodes with it."""
+
+
+@cache
+def decoder(kind: str) -> Callable[[bytes], AnyEvent]:
+    """Reads events of one kind, and raises `msgspec.ValidationError` for anything else. One for all kinds takes
+    10 ms to build, more than the rest of most commands."""
+    if kind not in KINDS:
+        raise msgspec.ValidationError(f"unknown event `{kind}`")
+    with _BUILDING:
+        strict = msgspec.json.Decoder(KINDS[kind]).decode
+
+    def decode(body: bytes) -> AnyEvent:
+        try:
+            return strict(body)
+        except msgspec.ValidationError:
+            from bough.core.journal.newer_fields import drop_unknown
+
+            return msgspec.convert(drop_unknown(msgspec.json.decode(body), KINDS[kind]), KINDS[kind])
+
+    return decode
+
+
+def decode_event(run: str, kind: str, body: bytes) -> AnyEvent:
+    """An event of a run, as it is stored. `NewerRun` when a newer bough wrote what this one cannot skip."""
+    if kind not in KINDS:
+        raise NewerRun(
+            f"{run} was written by a newer bough, with events (`{kind}`) that this one cannot read: upgrade."
+        )
+    event = decoder(kind)(body)
+    if isinstance(event, RunStarted) and event.format > FORMAT:
+        raise NewerRun(
+            f"{run} was written by a newer bough (format {event.format}, this one reads up to {FORMAT}): upgrade."
+        )
+    return event

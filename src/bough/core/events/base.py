@@ -1,0 +1,16 @@
+"""The base of all events, and the words that several of them share."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting", "quota"]
+ChangesBy = Literal["judge", "person", "earlier"]
+End = Literal["completed", "not_proven", "failed", "not_verified"]
+"""`not_proven`: finished, and nothing shows that the work made the difference. `not_verified` is its old name."""
+
+
+class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag=True, tag_field="event"):
+    """The base of all events; `event` in the JSON is the class name."""

@@ -1,0 +1,131 @@
+"""The events of an agent's rounds: its attempts, what the model answered, its tools, and its conversation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from bough.core.events.base import Event
+from bough.core.messages import AnswerProtocol, Call, Stop, Usage
+from bough.core.planning.plan import Role, Tier
+
+
+class AttemptStarted(Event, frozen=True):
+    """A fresh agent begins. What it is told is kept whole, so a prompt is always a projection of the journal."""
+
+    role: Role
+    tier: Tier
+    system: str
+    brief: str
+    protocol: AnswerProtocol = "tools"
+    """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
+    may_change: bool = False
+    """Which protocol suits its model is unknown: the ladder may switch to the other one."""
+    agent: str = ""
+    """The outside agent that it is, as the person names it; empty: bough's own."""
+    why: str = ""
+    """Why it has this protocol, where that was found out."""
+    tactic: str = ""
+    """How a model that acts in text is asked: `tests_first`, `short`, `whole`, `hinted`, `repair`."""
+
+
+class RoundStarted(Event, frozen=True):
+    """A model call is about to be made."""
+
+    last: bool = False
+    """The hand-over round: only `done` and `note` are available."""
+
+
+class ModelFailed(Event, frozen=True):
+    """A transport error; the call is retried after `wait` seconds (0: not retried)."""
+
+    message: str
+    wait: float
+    seconds: float = 0.0
+    usage: Usage = Usage()
+    """What the part of the answer used that arrived before it broke off."""
+    too_long: bool = False
+    """The model refused the conversation for its length: it is shortened and sent again."""
+    window: int = 0
+    """Tokens that fit into the model's window, as its refusal says; 0: unknown."""
+
+
+class ModelAnswered(Event, frozen=True):
+    text: str
+    calls: tuple[Call, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    model: str = ""
+    extra: str = ""
+    window: int = 0
+    """Tokens that fit into the model's window; 0: unknown."""
+
+
+class MessageAdded(Event, frozen=True):
+    """bough says something to the agent between rounds: a nudge, the hand-over."""
+
+    why: str
+    """The prompt template it was made from."""
+    text: str
+
+
+class ToolStarted(Event, frozen=True):
+    call: str
+    writes: bool
+
+
+class ToolFinished(Event, frozen=True):
+    call: str
+    ok: bool
+    output: str
+    """What the model sees."""
+    blob: str = ""
+    """The whole output in the blob store, if the model does not see all of it."""
+    tree: str = ""
+    """Tree of the workspace after a writing call."""
+    seconds: float = 0.0
+    fault: bool = False
+    """The call itself was unusable: unknown tool, malformed or wrong arguments."""
+    interrupted: bool = False
+    passed: int | None = None
+    """Tests that passed in it, if it was a readable test run."""
+    image: str = ""
+    """The media type, if the blob is an image that the model sees."""
+
+
+class NoteKept(Event, frozen=True):
+    """A decision or dead end that later attempts see."""
+
+    kind: Literal["decision", "dead_end"]
+    text: str
+
+
+class CompactionStarted(Event, frozen=True):
+    """The conversation is about to fill the model's window: it is compacted."""
+
+    used: int
+    """Tokens of it: what the provider counted in the last round, and an estimate of what came since."""
+    window: int
+
+
+class Compacted(Event, frozen=True):
+    """A summary replaced the older part of the conversation; the brief and the newer part stayed as they were."""
+
+    summary: str
+    """What the agent sees instead, including pinned facts."""
+    at: int
+    """The first message that was kept, counted from the brief as 0."""
+    before: int
+    """Tokens of the conversation, about."""
+    after: int
+    by: Literal["model", "rule"]
+
+
+class ContextPruned(Event, frozen=True):
+    """The next agent starts from only what the task needs."""
+
+    before: int
+    """Tokens of the conversation, about."""
+    after: int
+    by: Literal["model", "rule"]

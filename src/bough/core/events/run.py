@@ -1,0 +1,206 @@
+"""The events of a run's own stream: how it began, what its base is like, how it ended and what became of it."""
+
+from __future__ import annotations
+
+from msgspec.structs import force_setattr
+
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits
+from bough.core.events.base import End, Event, Halt
+from bough.core.messages import Spoken, Usage
+from bough.core.planning.plan import Plan
+from bough.core.rules import Rules
+from bough.core.tree.inherited import Inherited
+
+
+class RunStarted(Event, frozen=True):
+    plan: Plan
+    base: str
+    """Tree of the person's files at the start, in bough's own repository."""
+    folder: str
+    """The person's working folder, relative to the tree's root; the agent starts there."""
+    models: dict[str, str]
+    """Tier → `provider:model`."""
+    limits: Limits
+    rules: Rules
+    version: str
+    """The version of bough."""
+    jobs: int = 1
+    """Agents that may work in parallel."""
+    grows: bool = False
+    """The round budget follows the plan's leaves: no person has set it."""
+    endpoints: dict[str, str] = {}
+    """The endpoint of each model, by its name: a resumed run uses it and no other."""
+    fresh: bool = False
+    """Every step runs, even one that an earlier run has done from the same start."""
+    continues: str = ""
+    """The finished run that it follows up on."""
+    origin: str = ""
+    """The person's files as that run found them, if its work is not applied yet: this run's work includes it."""
+    inherited: Inherited = Inherited()
+    """What the goal knows about that run."""
+    ask_later: bool = False
+    """If it has a question and nobody is there, it waits for `bough answer` instead of giving up."""
+    network: str = ""
+    """What commands can reach, if the person set it for this run; empty: as configured."""
+    setup: str = ""
+    """What sets a checkout up, if the person set it for this run; empty: as configured."""
+    agents: dict[str, str] = {}
+    """Role or tier → outside agent. `main`: all others."""
+    agent_env: tuple[str, ...] = ()
+    """Names of variables that outside agents see, if the person set them for this run."""
+    agent_network: str = ""
+    """What outside agents can reach, if the person set it for this run."""
+    protocols: dict[str, Spoken] = {}
+    """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
+    format: int = 1
+    """The format of the run's events: `FORMAT` of the bough that started it."""
+    settings: dict[str, str] = {}
+    """What applies of the repository's own settings, by name and value."""
+    listed: str = ""
+    """The backlog and the goal in it that the run works on: `backlog/fix-totals`."""
+
+
+class RunResumed(Event, frozen=True):
+    worker: str
+    limits: Limits
+    """The budget from here on: a person may raise it, spend is never reset."""
+    models: dict[str, str]
+    endpoints: dict[str, str] = {}
+    """The endpoint of each model, by its name."""
+    check: str = ""
+    """The command that proves the goal from here on; empty: as before."""
+    accept_failing: bool | None = None
+    """Whether tests that failed before the work may still fail; None: as before."""
+    network: str = ""
+    """What commands can reach from here on; empty: as before."""
+    setup: str = ""
+    """What sets a checkout up from here on; empty: as before."""
+    agents: dict[str, str] = {}
+    """Role or tier → outside agent, from here on; empty: as before."""
+    agent_env: tuple[str, ...] = ()
+    agent_network: str = ""
+    by: str = ""
+    """Who did it, as the system knows them."""
+
+
+class BaseStarted(Event, frozen=True):
+    """The goal's check is about to run on the files as they are, before any work."""
+
+    command: str
+    why: str
+    """Where it comes from, as a phrase."""
+    environment: str = ""
+    """What it runs in, as a phrase: `the environment in .venv`."""
+
+
+class BaseChecked(Event, frozen=True):
+    """What the goal's check says before any work. Without a command: no check was found."""
+
+    command: str = ""
+    why: str = ""
+    environment: str = ""
+    exit_status: int | None = None
+    """None when it was killed."""
+    passed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    lacking: str = ""
+    """What it lacks to say anything. Then the run halts."""
+    way_out: str = ""
+    """What provides it."""
+    scouted: bool = False
+    """A model proposed the command: no file of the project says it."""
+    aside: dict[str, str] = {}
+    """Failing tests that cannot run here, and what each lacks: they neither count nor are repaired."""
+    left_out: tuple[str, ...] = ()
+    """Ignored files that a failing check's output names: they are not in the checkout."""
+    said: str = ""
+    """The end of a failing check's output."""
+
+
+class CheckScouted(Event, frozen=True):
+    """No rule found a check that runs: a model was asked how the project is tested, and bough tried what it
+    proposed."""
+
+    commands: tuple[str, ...] = ()
+    refused: dict[str, str] = {}
+    """Commands that do not count, and why."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    model: str = ""
+
+
+class ToolServersListed(Event, frozen=True):
+    """The run's MCP servers were started and asked what they offer."""
+
+    tools: dict[str, tuple[str, ...]] = {}
+    """The names of the tools that agents get, by server."""
+    failed: dict[str, str] = {}
+    """Why others offer nothing, by server. The run continues without them."""
+
+
+class RunHalted(Event, frozen=True):
+    """The run is halted, unfinished, and can be resumed."""
+
+    reason: Halt
+    message: str
+    until: float = 0.0
+    """When it can resume, if known: its model's quota is exhausted until then."""
+
+
+class RunFinished(Event, frozen=True):
+    end: End
+    summary: str
+
+    def __post_init__(self) -> None:
+        if self.end == "not_verified":  # In old journals.
+            force_setattr(self, "end", "not_proven")
+
+
+class Judged(Event, frozen=True):
+    """A person had the run's work verified again, by its own check or another."""
+
+    verdict: Verdict
+
+
+class Accepted(Event, frozen=True):
+    """A person has accepted the work of a run that finished without proof."""
+
+    by: str = ""
+    why: str = ""
+
+
+class Applied(Event, frozen=True):
+    """The run's changes were applied to the person's tree."""
+
+    tree: str
+    files: tuple[str, ...]
+    before: str = ""
+    """The person's files as they were before: what `bough undo` restores."""
+    after: str = ""
+    """… and as they were right after."""
+    commit: str = ""
+    """The commit made for it in the person's repository."""
+    by: str = ""
+    """Who did it, as the system knows them."""
+
+
+class Undone(Event, frozen=True):
+    """The applied changes were undone in the person's files."""
+
+    files: tuple[str, ...]
+    by: str = ""
+    """Who did it, as the system knows them."""
+
+
+class RunReopened(Event, frozen=True):
+    """A person rewinds the run to a moment of one of its tasks: it can be resumed again. Durable before any task is
+    rewound, so that resuming the run completes a rewind that a crash interrupted."""
+
+    task: str
+    round: int
+    moment: int = 0
+    """The last record that still counts, by its `seq`. 0, in older journals: only that one task was rewound."""
+    by: str = ""
+    """Who did it, as the system knows them."""

@@ -1,0 +1,43 @@
+"""Lua, with busted."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from bough.core.shell_syntax import Part, get_program_name
+from bough.core.verdict.language import Language
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import Runner
+
+
+class Busted(Runner):
+    name = "busted"
+    settings = r"\.busted"
+    suffixes = (".lua",)
+    starts = ((r"\.busted|spec/[^/]+_spec\.lua", "", "busted"),)
+    closes = (
+        r"(?P<passed>\d{1,9}) success(?:es)? / (?P<failed>\d{1,9}) failures? / (?P<failed2>\d{1,9}) errors? / "
+        r"(?P<skipped>\d{1,9}) pending : .*"
+    )
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return at if get_program_name(part, at) == "busted" else None
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
+        return f"busted {quote(path)}" if path.endswith("_spec.lua") else f"lua {quote(path)}"
+
+
+class Lua(Language):
+    name = "lua"
+    suffixes = ("lua",)
+    test_names = r"[-_](?:spec|tests?)\.lua$|^tests?(?:[-_.]|$)"
+    comment = "--"
+    runners = (Busted(),)
+    programs = frozenset({"busted", "lua"})
+    dependency_files = r"\.rockspec$"
+    no_module = r"module '([\w.-]+)' not found"
+    setups = ((r"[^/]+\.rockspec", "luarocks make {file}"),)
+    installs = "luarocks (?:make|install)"
+
+
+LANGUAGE = Lua()
