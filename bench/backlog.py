@@ -137,7 +137,8 @@ def answer(request: Document) -> Document:
         said = f"value() in src/itsdangerous/{module}.py return {number}"
         quote = said if number else f"Make {what} in src/itsdangerous/mode.py {side}"
         return calling("probe", probes=[{"text": asks, "says": "It is as asked.", "quote": quote, "requirement": 1}])
-    if any(message["role"] == "tool" for message in request["messages"]):
+    tools_said = [str(message["content"]) for message in request["messages"] if message["role"] == "tool"]
+    if any(not said.startswith("Interrupted") for said in tools_said):  # By a kill: then it is done again.
         return calling("done", summary="It is done.")
     if number:
         test = asks.replace("\n", "\\n")

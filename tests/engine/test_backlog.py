@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from bough.adapters.stores.liveness import worker_id
 from bough.app import Choices, Session, open_session
 from bough.app.backlog import add_goals, drop_goal, edit_goal, load_backlog, load_page
 from bough.app.night import NightObserver, NightPlan, work_through
+from bough.app.night_branch import TOGETHER
 from bough.core import events as e
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import Backlog
@@ -119,6 +121,19 @@ async def test_branches_that_conflict_say_so_and_together_they_are_proven_or_lef
         assert lines["first"].together == "on it" and page.branch == "night"
         with pytest.raises(UsageError, match="night already exists"):
             await house.night(together="night")
+
+
+async def test_a_night_that_another_process_brings_together_stays_open_and_no_empty_one_follows(project: Path) -> None:
+    async with open_session(project, create=True) as session:
+        house = House(session)
+        await house.add("one", "echo 1 > one; echo test -e one > t_one")
+        stream = (await load_backlog(session)).stream
+        async with session.store.claim(stream, TOGETHER, worker_id(), 60.0):
+            backlog = await house.night(together="night")
+        assert backlog.open_night is not None and backlog.items["one"].report is not None
+        backlog = await house.night(together="night")  # The other one was killed.
+        assert backlog.night is not None and backlog.night.joined is not None and backlog.night.joined.branch == "night"
+        assert backlog.night == (await house.night()).night, "there is nothing to do: the page stays"
 
 
 async def test_the_list_may_change_while_it_is_worked_on(project: Path) -> None:

@@ -87,6 +87,8 @@ async def work_through(session: Session, plan: NightPlan, choices: Choices, watc
             deliver.require_free_branch(session.root, plan.together)
     session.require_models(replace(choices, cost=plan.cost or plan.per_goal))
     worker = NightWorker(session, plan, choices, watch, await load_backlog(session, plan.name))
+    if worker.backlog.open_night is None and await worker.has_nothing_to_do():
+        return worker.backlog  # An empty night would take the place of the last one on the page.
     async with _heartbeat(session):
         await worker.begin()
         try:
@@ -131,6 +133,10 @@ class NightWorker:
         """Goals whose claim somebody else had a moment ago."""
 
     # ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def has_nothing_to_do(self) -> bool:
+        """No goal can begin, whatever the disk has room for."""
+        return isinstance(decide(self.backlog, replace(await self._look(), full=""))[0], End)
 
     async def begin(self) -> None:
         """Start a night, or join the one that another process is working on or was killed in."""
@@ -418,11 +424,13 @@ class NightWorker:
         if night is None or (busy and (self.watch.stop.requested or await find_held(self.session, self.backlog))):
             return self.backlog
         if night.started.together and not self.watch.stop.requested and night.joined is None:
-            with suppress(ClaimHeld):  # Another process does.
+            try:
                 async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
                     work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
                     doing = partial(self.watch.doing, TOGETHER)
                     await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded, doing=doing))
+            except ClaimHeld:
+                return self.backlog  # Another process does, and ends the night; if it is killed, the next one does.
         if not self.watch.stop.requested:
             await self._post(e.NightEnded(why))
         return self.backlog
