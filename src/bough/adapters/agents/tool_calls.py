@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bough.adapters.tools.output_text import cut_middle, repair_surrogates
+from bough.adapters.tools.output_text import cut_middle
 from bough.core.messages import Call
 from bough.core.rules import Rules
+from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import ToolResult
 
 LOOKING = frozenset({"read", "search", "think", "fetch", "switch_mode"})

@@ -27,9 +27,9 @@ from bough.adapters.models.wire import (
     Wire,
     parse_fields,
 )
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.errors import Refused, TooLong
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Stop, ToolSpec, Usage
+from bough.core.textual.cleaning import repair_surrogates
 
 Progress = Callable[[str], None]
 ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")

@@ -23,9 +23,9 @@ from bough.adapters.models.dialect import Options, ensure_content, repair_calls
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
 from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, sanitize_name
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.errors import Passing, Refused, TooLong, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
+from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}

@@ -21,11 +21,11 @@ from bough.adapters.models import faults
 from bough.adapters.models.admission import ADMITTED, Gate, Gates
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
 from bough.core.errors import Passing, Unavailable, UsageError
 from bough.core.messages import Answer, Replied, Usage
+from bough.core.textual.cleaning import repair_surrogates
 
 T = TypeVar("T")
 

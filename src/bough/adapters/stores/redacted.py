@@ -16,8 +16,8 @@ import msgspec
 
 from bough.adapters.stores.secrets import SHAPES, list_base64_forms
 from bough.adapters.stores.sqlite import encode_event, rewrite_texts
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.events import AnyEvent, Record
+from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Claim, Store
 
 STRUCK = "[secret]"

@@ -32,10 +32,10 @@ from bough.adapters.stores.hash_chain import (
 )
 from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_stopped, worker_id
 from bough.adapters.stores.sqlite_file import PATIENCE, Database
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, StoreError, VersionConflict
 from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
 from bough.core.ids import OWN, RUN
+from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Claim
 
 T = TypeVar("T")

@@ -75,16 +75,6 @@ def _start_at_line(text: str, at: int) -> int:
     return at if newline < 0 else newline + 1
 
 
-def repair_surrogates(text: str) -> str:
-    """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
-    output of programs and badly cut answers of models contain some."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def pluralize(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 

@@ -14,7 +14,6 @@ from bough.adapters.tools.edit import EDIT
 from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
 from bough.adapters.tools.notes import DISPUTE, DONE, NOTE
-from bough.adapters.tools.output_text import repair_surrogates
 from bough.adapters.tools.search import make_search
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.conversation.structured_answer import parse_answer
@@ -24,6 +23,7 @@ from bough.core.planning.tool_specs import ALIASES
 from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.core.rules import Rules
 from bough.core.spelling import suggest_word
+from bough.core.textual.cleaning import repair_surrogates
 from bough.ports import Sandbox, ToolResult, WorkFolder
 
 SPLIT = replace(

@@ -114,7 +114,8 @@ def next_move(run: Run, goal: Task) -> Move | None:
     if run.end or run.halt:
         return None
     if goal.halt is not None:
-        return Finish(e.RunHalted(goal.halt.reason, goal.halt.message, goal.halt.until))
+        halted = e.RunHalted(goal.halt.reason, goal.halt.message)
+        return Finish(replace(halted, until=goal.halt.until) if goal.halt.until else halted)
     if goal.state is State.COMPLETED:
         return Finish(e.RunFinished("completed", goal.why))
     if goal.state is State.BLOCKED:

@@ -47,3 +47,13 @@ def fence(text: str) -> str:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     marks = "`" * max(3, longest + 1)
     return f"{marks}\n{escape_text(text)}\n{marks}"
+
+
+def repair_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
+    output of programs and badly cut answers of models contain some."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
