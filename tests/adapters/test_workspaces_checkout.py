@@ -6,14 +6,16 @@ import asyncio
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bough.adapters.workspaces import scan
+from bough.adapters.workspaces import ownership, scan
 from bough.adapters.workspaces.file_index import Tracked
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.stamps import STAMP
@@ -565,6 +567,25 @@ def test_tracked_folder_is_not_shared(tmp_path: Path) -> None:
         assert "vendor/tracked" in task.on_disk()
 
     with_task(root, body, link_ignored=True)
+
+
+def test_a_task_that_ends_takes_no_folder_from_one_that_begins(tmp_path: Path) -> None:
+    place, stop = tmp_path / "work" / "run", threading.Event()
+
+    def end_tasks() -> None:
+        while not stop.wait(0.0003):
+            with suppress(OSError):
+                place.rmdir()
+
+    ending = threading.Thread(target=end_tasks)
+    ending.start()
+    try:
+        for _ in range(2000):
+            ownership.take(place / "goal", "goal")
+            (place / "goal.owner").unlink()
+    finally:
+        stop.set()
+        ending.join()
 
 
 def test_discard_keeps_the_commits_and_other_tasks(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from bough.trust import handles
 T = TypeVar("T")
 
 CHUNK = 1 << 20
+_AGAIN = 50
 
 
 def flush(fd: int) -> None:
@@ -158,6 +159,16 @@ def _give_access(path: bytes) -> None:
         os.chmod(path, stat.S_IMODE(mode) | 0o700)
     elif stat.S_ISREG(mode):
         os.chmod(path, stat.S_IMODE(mode) | 0o600)
+
+
+def in_folder(folder: Path, action: Callable[[], T]) -> T:
+    """Do something in a folder that is made for it; once more where a task that ended meanwhile took the folder away,
+    because it was still empty."""
+    for _ in range(_AGAIN):
+        with suppress(FileNotFoundError, FileExistsError):  # the second: it was there, and is gone when looked at
+            folder.mkdir(parents=True, exist_ok=True)
+            return action()
+    return action()
 
 
 def is_folder(path: Path) -> bool:

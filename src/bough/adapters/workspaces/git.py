@@ -232,7 +232,7 @@ class GitWorkspaces(GitTrees):
         links = self._share(top)
         if lacking is not None:
             agent_repository.place(lacking.result(), checkout, self._make_excludes([*links, *lent]))
-        scratch.mkdir(parents=True, exist_ok=True)
+        disk.in_folder(scratch.parent, lambda: scratch.mkdir(exist_ok=True))
         scanner = Scanner(
             top,
             ignores=lambda paths: repository.ignores(top, paths),

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bough.adapters.stores.liveness import is_gone, worker_id
+from bough.adapters.workspaces import disk
 
 ENDING = ".owner"
 
 
 def take(checkout: Path, task: str) -> None:
     """From now on the checkout belongs to this process, for this task."""
-    checkout.parent.mkdir(parents=True, exist_ok=True)
-    checkout.with_name(checkout.name + ENDING).write_text(f"{worker_id()}\n{task}", "utf-8", "surrogatepass")
+    note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}"
+    disk.in_folder(note.parent, lambda: note.write_text(owner, "utf-8", "surrogatepass"))
 
 
 def list_abandoned(folder: Path, mark: str) -> Iterator[str]:

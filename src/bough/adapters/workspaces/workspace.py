@@ -54,7 +54,8 @@ def in_thread(
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
                 await asyncio.wait((work,))
-                work.cancelled() or work.exception()  # Nobody asks for it any more.
+                if not work.cancelled():
+                    work.exception()  # Nobody asks for it any more.
                 raise
             except OSError as error:
                 named = signature(action).bind(self, *args, **kwargs).arguments
