@@ -16,7 +16,8 @@ from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.workspaces.exchange import SharedWorkspaces
 from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
-from bough.ports import Fence, Workspaces
+from bough.ports import Workspaces
+from bough.steering import Fence
 from tests.harness import git
 from tests.postgres import new_schema
 

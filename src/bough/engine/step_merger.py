@@ -163,7 +163,7 @@ class StepMerger(Struct, eq=False):
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
-            why = f"git could not merge {_render_paths(merged.conflicts)}."
+            why = f"git could not merge {', '.join(f'`{path}`' for path in merged.conflicts)}."
             return _Tried(merge, why, merged.conflicts, merged.says)
         car.expect_tree(merged.tree)
         verdict = await self._prove(child, work, merge)
@@ -288,7 +288,3 @@ class StepMerger(Struct, eq=False):
 def _explain_refusal(verdict: Verdict) -> str:
     probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
     return "\n\n".join((f"Merged, they fail: {verdict.reason}", *probes))
-
-
-def _render_paths(paths: tuple[str, ...]) -> str:
-    return ", ".join(f"`{path}`" for path in paths)

@@ -84,8 +84,6 @@ class Stats(Struct):
     merge_seconds: float = 0.0
     """In their rounds and tools, and in checks at the merged head."""
     tokens_by_role: dict[str, int] = {}
-    deepest: int = 0
-    """How deep the trees grew below the goal."""
 
     @property
     def warnings(self) -> list[str]:

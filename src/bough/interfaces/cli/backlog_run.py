@@ -148,7 +148,7 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
     from bough.app.night import NightObserver, work_through
     from bough.interfaces.cli.execution import handle_interrupts
     from bough.interfaces.terminal.output import make_output
-    from bough.ports import Stop
+    from bough.steering import Stop
 
     stop, page = Stop(), make_output()
 
