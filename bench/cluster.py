@@ -375,7 +375,10 @@ def faults(
             process = chaos.coordinator = coordinator(
                 top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
             )
-            started, deadline = time.monotonic(), time.monotonic() + 600
+            # A merge runs the checks of all steps that landed since its own step began: with checks that take seconds,
+            # that is most of the time.
+            limit = 600 + 12 * leaves * check
+            started, deadline = time.monotonic(), time.monotonic() + limit
             while True:
                 time.sleep(rng.uniform(0.3, pause))
                 if process.poll() is not None:
@@ -392,7 +395,7 @@ def faults(
                     chaos.strike()
                 if time.monotonic() > deadline:
                     process.kill()
-                    wrong.append(f"run {runs} did not end within 600 s")
+                    wrong.append(f"run {runs} did not end within {limit:.0f} s")
                     break
             chaos.settle()
             name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]

@@ -13,7 +13,6 @@ import pytest
 from bough.config import SECTIONS, Config
 from bough.core.events import AnyEvent
 from bough.core.rules import Rules
-from bough.interfaces.cli.entry import COMMANDS
 from bough.testing import ScriptedModel, call
 
 TOP = Path(__file__).parent.parent
@@ -56,12 +55,6 @@ def test_the_python_guide_runs(
     names["model"] = ScriptedModel(lambda prompt: call("done", summary="nothing"))
     exec(f"import asyncio\nimport bough\n{night}\nasyncio.run(night())".replace('"openai:some-model"', "model"), names)
     assert re.findall(r"^\S+", capsys.readouterr().out, re.MULTILINE) == ["totals-of-an-empty-cart-are-0", "add-json"]
-
-
-def test_every_command_is_in_the_readme() -> None:
-    readme = (TOP / "README.md").read_text()
-    for command in COMMANDS:
-        assert re.search(rf"`(bough )?{command}\b", readme), f"README does not mention `bough {command}`"
 
 
 def test_every_setting_is_documented() -> None:

@@ -88,6 +88,10 @@ class Store(Protocol):
         """Names of all runs, oldest first."""
         ...
 
+    async def names(self) -> list[str]:
+        """Every name that events have: those of runs, and bough's own."""
+        ...
+
     async def holder(self, run: str, task: str) -> str | None:
         """Who holds the stream now and is alive, or None."""
         ...
@@ -623,7 +627,9 @@ class Ports(Struct, frozen=True):
     timer: Callable[[], float] = monotonic
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _ignore_progress
-    """Transient news of a task for observers: text as it streams in, a command's last line."""
+    """Transient news of a task for observers: a command's last line."""
+    streamed: Callable[[str, str], None] = _ignore_progress
+    """Text of a task's model as it streams in."""
     doing: Callable[[str, str], None] = _ignore_progress
     """What goes on for a task where no event says it, from when on until it is called with an empty text."""
     waiting: Callable[[str], None] = lambda text: None

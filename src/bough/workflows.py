@@ -83,6 +83,8 @@ def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
             goal,
             instructions=fill_places(goal.instructions, {}, {}),
             criteria=tuple(fill_places(text, {}, {}) for text in goal.criteria),
+            run=fill_places(goal.run, {}, {}),
+            env={name: fill_places(text, {}, {}) for name, text in goal.env.items()},
         )
     )
 

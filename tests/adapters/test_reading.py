@@ -522,6 +522,91 @@ def test_cargo_nextest() -> None:
     assert (said.passed, said.failed) == (1, 1)
 
 
+NAMED = [
+    (
+        "prove",
+        """t/a.t .. ok
+Can't locate Test/Needs.pm in @INC (you may need to install the Test::Needs module)
+BEGIN failed--compilation aborted at t/b.t line 3.
+t/b.t ..
+Dubious, test returned 2 (wstat 512, 0x200)
+No subtests run
+#   Failed test 'adds'
+t/c.t ..
+Failed 1/2 subtests
+t/d.t .. skipped: no network
+
+Test Summary Report
+-------------------
+t/b.t (Wstat: 512 (exited 2) Tests: 0 Failed: 0)
+t/c.t (Wstat: 256 (exited 1) Tests: 2 Failed: 1)
+Files=4, Tests=9,  1 wallclock secs ( 0.05 usr  0.03 sys +  0.59 cusr  0.18 csys =  0.85 CPU)
+Result: FAIL""",
+        {"t/a.t": "passed", "t/b.t": "failed", "t/c.t": "failed", "t/d.t": "skipped"},
+        ("t/b.t", "Can't locate Test/Needs.pm"),
+    ),
+    (
+        "tap",
+        "1..3\nok 1 adds\nnot ok 2 - divides\n# (in test file a.bats, line 4)\nok 3 later # skip not yet",
+        {"adds": "passed", "divides": "failed", "later": "skipped"},
+        ("divides", "# (in test file a.bats, line 4)"),
+    ),
+    (
+        "ctest",
+        """      Start 1: one
+1/3 Test #1: one ..............................   Passed    0.00 sec
+      Start 2: two words
+2/3 Test #2: two words ........................***Failed    0.01 sec
+expected 3
+3/3 Test #3: three ............................***Exception: SegFault  0.10 sec
+
+33% tests passed, 2 tests failed out of 3""",
+        {"one": "passed", "two words": "failed", "three": "failed"},
+        ("two words", "expected 3"),
+    ),
+    (
+        "automake",
+        "PASS: tests/a\nFAIL: tests/b\nSKIP: tests/c\n# TOTAL: 3\n# PASS:  1\n# SKIP:  1\n# FAIL:  1\nFAIL: tests/b",
+        {"tests/a": "passed", "tests/b": "failed", "tests/c": "skipped"},
+        ("tests/b", ""),
+    ),
+    (
+        "meson",
+        """1/3 inih:one    OK              0.01s
+2/3 inih:two    FAIL            0.02s   exit status 1
+3/3 inih:three  SKIP            0.00s
+Ok:                 1
+Expected Fail:      0
+Fail:               1
+Unexpected Pass:    0
+Skipped:            1
+Timeout:            0""",
+        {"inih:one": "passed", "inih:two": "failed", "inih:three": "skipped"},
+        ("inih:two", ""),
+    ),
+    (
+        "maven",
+        """[INFO] Tests run: 2, Failures: 0, Errors: 0, Skipped: 0, Time elapsed: 0.04 s - in org.x.ATest
+[ERROR] Tests run: 1, Failures: 0, Errors: 1, Skipped: 0, Time elapsed: 0.04 s <<< ERROR! -- in org.x.BTest
+[ERROR] org.x.BTest.far  Time elapsed: 0.01 s  <<< ERROR!
+java.net.UnknownHostException: example.org
+[ERROR] Tests run: 3, Failures: 0, Errors: 1, Skipped: 0""",
+        {"org.x.ATest": "passed", "org.x.BTest": "failed"},
+        ("org.x.BTest", "[ERROR] org.x.BTest.far"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("runner", "output", "outcomes", "said"), NAMED, ids=[row[0] for row in NAMED])
+def test_runners_that_print_a_line_for_each_test(
+    runner: str, output: str, outcomes: dict[str, str], said: tuple[str, str]
+) -> None:
+    for name in (runner, ""):
+        report = read_results(None, output, 1, name)
+        assert {case.id: case.outcome for case in report.cases} == outcomes
+        assert {case.id: case.message for case in report.cases}[said[0]].startswith(said[1])
+
+
 def test_documentation_tests_keep_their_ids_when_lines_move() -> None:
     def names(first: int, second: int, swapped: bool) -> dict[str, str]:
         lines = [f"test src/lib.rs - add (line {first}) ... ok", f"test src/lib.rs - add (line {second}) ... FAILED"]

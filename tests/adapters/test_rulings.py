@@ -9,7 +9,7 @@ from bough.core.acceptance.verdict import Case, CaseOutcome, Check, Report
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_disagreements, has_results, hash_refutation
 from bough.core.verdict.report_reader import read_results
-from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_rewritten
+from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_lost, find_rewritten
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -50,6 +50,19 @@ def test_a_pass_says_how_many_tests_were_fixed() -> None:
     now = replace(now, report=replace(now.report, cases=cases("passed", "passed", "passed", "passed")))
     says = "the check passed (4 tests passed, 2 of which failed before, 1.5 s)"
     assert decide_ruling(PYTEST, now, base, "") == (says, True)
+
+
+def test_subtests_that_failed_at_the_base_are_no_tests_that_are_missing_now() -> None:
+    """pytest counts each failed subtest as a failed test in its last line, and passed ones apart."""
+    test = '<testcase classname="t.T" name="test_{}">{}</testcase>'
+    failed, suite = '<failure message="x">x</failure>', "<testsuites><testsuite>{}</testsuite></testsuites>"
+    before = suite.format(test.format("a", "") + test.format("b", failed * 13)).encode()
+    base = read_results(before, "13 failed, 1 passed in 0.1s", 1, "pytest")
+    assert base.failed == 13 and len(base.cases) == 2
+    after = suite.format(test.format("a", "") + test.format("b", "")).encode()
+    assert not find_lost(read_results(after, "2 passed, 13 subtests passed in 0.1s", 0, "pytest"), base, ())
+    fewer = suite.format(test.format("a", "")).encode()
+    assert find_lost(read_results(fewer, "1 passed in 0.1s", 0, "pytest"), base, ()).startswith("only 1 tests ran")
 
 
 @pytest.mark.parametrize(("status", "same"), [(0, "; it already passed before the change"), (1, "")])

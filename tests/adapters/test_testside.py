@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -140,3 +141,13 @@ def test_a_language_without_a_record_has_tests_too(path: str) -> None:
 @pytest.mark.parametrize("path", ["sum.zig", "latest.zig", "attestation.nim", "openapi-spec.yaml", "test_plan.md"])
 def test_not_everything_with_these_letters_is_a_test(path: str) -> None:
     assert not restore_test_side([FileChange("M", path)], {path: "3"}, {path: "2"}, "zig build test", ()).changed
+
+
+def test_many_files_cost_little() -> None:
+    before = {f"src/part{n // 20}/m{n}.py": f"def f{n}(x):\n    return x + {n}\n" for n in range(10_000)}
+    before |= {"tests/test_a.py": "from m1 import f1\n", "check.sh": "python -m pytest -q\n", "data/one.json": "1"}
+    after = before | {path: f"{before[path]}# changed\n" for path in [*before][:20]} | {"data/one.json": "2"}
+    put_back(before, after, "sh check.sh")  # what is loaded and kept is paid for
+    began = time.process_time()
+    assert put_back(before, after, "sh check.sh").paths == ()
+    assert time.process_time() - began < 1.5, "it grows with the number of files times that of patterns"

@@ -180,6 +180,7 @@ async def runs_are_named_oldest_first(store: Store, clock: Clock) -> None:
     assert len(await store.read(f"{OWN}backlog/x")) == 1
     async with store.claim("only-claimed", GOAL, "w", LEASE):
         assert await store.runs() == ["violet-yak", "amber-heron", "moss-owl"]
+        assert await store.names() == [*await store.runs(), f"{OWN}backlog/x"]
 
 
 @promise

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.core import events as e
+from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import IllegalTransition
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
@@ -18,7 +19,7 @@ from bough.core.journal.plan_fold import PLAN_EVENTS
 from bough.core.journal.round_fold import ROUND_EVENTS
 from bough.core.journal.talk_fold import TALK_EVENTS
 from bough.core.journal.task_fold import evolve_task, fold_task, list_points
-from bough.core.messages import Call, Result
+from bough.core.messages import AnswerProtocol, Call, Result
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree import task_groups
@@ -158,6 +159,23 @@ def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
         e.RoundStarted(),
     )
     assert fold_task("goal", records).budget.spend.rounds == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "took", "seconds"),
+    [("text", 2.0, 60.0), ("text", 20.0, 200.0), ("text", 45.0, 300.0), ("text", None, 300.0), ("tools", 2.0, 300.0)],
+)
+def test_after_a_check_without_an_end_a_small_models_next_one_gets_less_time(
+    protocol: AnswerProtocol, took: float | None, seconds: float
+) -> None:
+    """Ten times what others took, where one has ended by itself."""
+    ended: list[e.AnyEvent] = (
+        [] if took is None else [e.CheckFinished(Verdict("failed", "1 test failed", exit_status=1, seconds=took))]
+    )
+    begun: list[e.AnyEvent] = [CREATED, e.AttemptStarted("builder", "main", "s", "b", protocol), *ended]
+    assert fold_task("goal", journal(*begun)).check_timeout == 300.0
+    endless = e.CheckFinished(Verdict("failed", "the check was killed after 300 s", seconds=300.0))
+    assert fold_task("goal", journal(*begun, endless)).check_timeout == seconds
 
 
 @pytest.mark.parametrize("current", list(State))

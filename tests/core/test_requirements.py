@@ -145,6 +145,14 @@ def test_a_sentence_of_an_item_is_read_with_what_the_item_is_about() -> None:
     assert found[1].whole == "`initials(text)`: The empty string gives the empty string."
 
 
+def test_a_requirement_begins_with_the_mark_that_opens_its_first_word() -> None:
+    text = "`IndexError` if an index lies beyond the end, `ValueError` for a negative one."
+    assert texts(text, ["`IndexError` if an index", "`ValueError` for a negative"]) == [
+        "`IndexError` if an index lies beyond the end,",
+        "`ValueError` for a negative one.",
+    ]
+
+
 def test_a_sentence_begins_without_a_capital_where_a_model_says_so() -> None:
     text = "Minutes go from 0 to 59, as in: 1, 2, 3. timeparse must return None."
     assert texts(text, ["timeparse must return None"])[-1] == "timeparse must return None."

@@ -214,6 +214,11 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
     (base,) = journal.of(e.BaseChecked)
     assert base.command == second.command and base.passed == 1
     assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == second.command
+    # What was found out about these files is not found out again.
+    assert [one.command for one in carry_out(library, DONE, goal="x", check=None)[1].of(e.BaseStarted)] == [
+        "make test",
+        second.command,
+    ]
     # Failing tests are no reason to switch: they may show the very bug.
     (library / "Makefile").write_text("test:\n\tpython3 -m unittest -q bad\n")
     (library / "bad.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail()\n")
@@ -223,6 +228,56 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
     assert base.command == "make test" and base.failed == 1
 
 
+def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(library: Path) -> None:
+    """What the project itself runs needs a package; a script that needs none runs one test."""
+    (library / "package.json").write_text(
+        '{"scripts": {"test": "linter && mocha"}, "devDependencies": {"linter": "*"}}'
+    )
+    (library / "package-lock.json").write_text("{}")
+    (library / ".github" / "workflows").mkdir(parents=True)
+    (library / ".github" / "workflows" / "test.yml").write_text("steps:\n  - run: npm ci\n  - run: npm test\n")
+    (library / "tests" / "test_pair.py").write_text("def test_pair():\n    pass\n")
+    for name in ("one", "two"):
+        (library / "tests" / f"{name}.test.js").write_text('require("mocha")\n')
+    environment(library)
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    assert journal.of(e.BaseChecked)[0].command == "npm test"
+    assert "the command `linter` is not found" in journal.of(e.BaseChecked)[0].lacking
+    assert "The project's own set-up is `npm ci`" in journal.of(e.RunHalted)[0].message
+
+
+def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> None:
+    """The few that run anyway say nothing about the product."""
+    (environment(library) / "only_here.py").unlink()
+    for name in "abc":
+        (library / "tests" / f"test_{name}.py").write_text("import only_here\n\ndef test_it():\n    pass\n")
+    (library / "tests" / "test_plain.py").write_text("def test_it():\n    pass\n")
+    command = "python3 -m pytest --continue-on-collection-errors"
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=command)
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
+
+
+def test_an_empty_submodule_is_named(library: Path) -> None:
+    (library / ".gitmodules").write_text('[submodule "kit"]\n\tpath = tests/kit\n\turl = ../kit\n')
+    (library / "Makefile").write_text("test:\n\ttests/kit/run tests\n")
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="make test")
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    said = journal.of(e.RunHalted)[0].message
+    assert "the git submodule tests/kit is empty" in said and "git submodule update --init" in said
+
+
+def test_an_environment_is_used_without_a_sandbox_too(library: Path) -> None:
+    environment(library)
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(sandbox="none"))
+    (base,) = journal.of(e.BaseChecked)
+    assert (base.exit_status, base.passed) == (0, 1) and outcome.completed
+
+
+CHILD = (
+    '11 passed in 0.13s\nTraceback (most recent call last):\n  File "/subprocess.py", line 1901, in _execute_child\n'
+)
 COULD_NOT_RUN = [
     (1, "HTTPSConnection: Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)", "network access (pypi.org)"),
     (1, "curl: (6) Could not resolve host: example.org", "network access (example.org)"),
@@ -233,6 +288,12 @@ COULD_NOT_RUN = [
     (127, "bash: line 1: ./run-tests: No such file or directory", ""),
     (127, "", "the command `mvn` is not found"),
     (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
+    (
+        1,
+        f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",
+        "`lint`",
+    ),
+    (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
     (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
     (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
     (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", ""),
@@ -413,6 +474,21 @@ def test_a_layout_that_no_rule_knows_is_scouted(tmp_path: Path, monkeypatch: pyt
     (base,) = journal.of(e.BaseChecked)
     assert base.command == "sh exercise" and base.scouted and "bough.toml" in base.why
     assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == "sh exercise"
+
+
+def test_what_does_not_even_start_is_scouted(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    (library / "Makefile").write_text("test: lost.txt\n\t@echo never\n")
+    (library / "tests" / "test_pair.py").unlink()
+    (library / "cases").mkdir()
+    (library / "cases" / "exercise").write_text(
+        "python3 -c 'import pair; print(len(pair.pair(1, 2)), \"cases passed\")'\n"
+    )
+    proposed = call("propose_checks", commands=["sh cases/exercise"])
+    outcome, journal = carry_out(library, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    assert [started.command for started in journal.of(e.BaseStarted)] == ["make test", "sh cases/exercise"]
+    (base,) = journal.of(e.BaseChecked)
+    assert base.scouted and outcome.completed
 
 
 def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

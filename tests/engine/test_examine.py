@@ -48,9 +48,9 @@ FIRST = probe(
 )
 EMPTY = probe(
     "An empty list is a ValueError.",
-    "raises ValueError when items is empty",
+    "equal maxima. It raises ValueError when items is empty",  # From one requirement into the next.
     "from pick import argmax; self.assertRaises(ValueError, argmax, [])",
-    2,
+    3,
 )
 UNASKED = probe("It is a generator.", "must be lazy and never read all of it", "self.fail('no')")
 STABLE = probe(

@@ -152,6 +152,49 @@ def test_a_night_that_is_killed_goes_on_and_decides_every_goal_once(
     assert "<script" not in (project / "night.html").read_text()
 
 
+GH = """#!/bin/sh
+printf '%s|' "$@" >> LOG; echo >> LOG
+[ "$GH_PROMPT_DISABLED" = 1 ] || exit 9
+case "$1 $2" in
+"pr create")
+    echo "Creating draft pull request for $5 into main in o/r" >&2
+    grep -q alpha "$9" && echo https://github.example/o/r/pull/7 && exit 0
+    printf 'a pull request for branch "%s" already exists:\\nhttps://github.example/o/r/pull/8\\n' "$5" >&2; exit 1 ;;
+"pr view") echo https://github.example/o/r/pull/8 ;;
+esac
+"""
+
+
+def test_a_full_disk_begins_nothing_and_proven_work_becomes_a_draft(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "goals.md").write_text(LIST)
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "a list")
+    git(tmp_path, "init", "-q", "--bare", "origin.git")
+    git(project, "remote", "add", "origin", str(tmp_path / "origin.git"))
+    program, log = tmp_path / "bin" / "gh", tmp_path / "gh.log"
+    program.parent.mkdir()
+    program.write_text(GH.replace("LOG", str(log)))
+    program.chmod(0o755)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert bough(project, "backlog", "add", "--file", "goals.md").status == 0
+    with WireModel(answer) as wire:
+        options = ("--model", "openai:m", "--base-url", wire.base_url, "--protocol", "tools")
+        full = bough(project, "backlog", "run", *options, "--max-disk", "0.000001")
+        assert full.status == 6 and "the limit is 1e-06 GB" in full.out and not wire.requests
+        assert bough(project, "backlog", "run", *options, "--max-disk", "5", "--pr", "draft").status == 0
+    first, second = bough(project, "backlog", "report", "--json").json["goals"]
+    assert first["address"].endswith("/pull/7") and second["address"].endswith("/pull/8"), "that one was there already"
+    pushed = git(tmp_path / "origin.git", "for-each-ref", "--format=%(refname:short)").split()
+    assert sorted(pushed) == sorted([first["branch"], second["branch"]])
+    create, again, view = [line.split("|") for line in log.read_text().splitlines()]
+    head = ["pr", "create", "--draft", "--head", first["branch"], "--title", "Write alpha into the file", "--body-file"]
+    assert create[:8] == head and again[1] == "create" and view[:3] == ["pr", "view", second["branch"]]
+    assert "alpha" in Path(create[8]).read_text()
+
+
 @pytest.mark.parametrize("shared", [False, True], ids=["sqlite", "postgresql"])
 def test_two_processes_share_a_list_and_take_no_goal_twice(
     project: Path, monkeypatch: pytest.MonkeyPatch, shared: bool

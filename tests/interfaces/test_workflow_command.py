@@ -119,7 +119,8 @@ def test_show_draws_the_tree(project: Path, capsys: Capture) -> None:
     filled = here(project, capsys, "workflow", "show", "ship", "--input", "what=a b").out
     assert "runs git push origin 'a b'" in filled and "Make a b." in filled
     facts = here(project, capsys, "workflow", "show", "ship", "--json", "--input", "what=x").json
-    assert facts["plan"]["goal"]["steps"][2]["run"] == "git push origin x"
+    push = facts["plan"]["goal"]["steps"][2]
+    assert (push["run"], push["env"]) == ('git push origin "$INPUT_what"', {"INPUT_what": "x"})
 
 
 def test_wrong_usage_is_one_sentence_with_the_way_out(project: Path, capsys: Capture) -> None:

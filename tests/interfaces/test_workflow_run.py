@@ -107,6 +107,7 @@ def test_a_run_that_turns_out_to_need_a_model_halts_until_there_is_one(project: 
 
 def test_load_workflow(project: Path) -> None:
     plan = load_workflow(project / "workflows" / "say.toml", word="hi")
-    assert [step.run for step in plan.goal.steps] == ["echo hi", "false"]
+    assert [step.run for step in plan.goal.steps] == ['echo "$INPUT_word"', "false"]
+    assert plan.goal.steps[0].env == {"INPUT_word": "hi"}
     with pytest.raises(WorkflowError, match=r"say.toml:4: The input `word` is required"):
         load_workflow(project / "workflows" / "say.toml")

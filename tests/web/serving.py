@@ -60,6 +60,11 @@ class Served:
         headers = {"origin": self.url, "x-bough": "1"}
         return self.client.post(self.of(run, f"/do/{action}"), content=json.dumps(body), headers=headers)
 
+    def tell(self, action: str, body: object) -> httpx2.Response:
+        """Do something to the project."""
+        headers = {"origin": self.url, "x-bough": "1"}
+        return self.client.post(f"/api/{self.project}/do/{action}", content=json.dumps(body), headers=headers)
+
     def heard(self, run: str, most: int, last: int | None = None) -> list[tuple[int, Any]]:
         """The first messages of a stream: their numbers and what they say."""
         headers = {} if last is None else {"last-event-id": str(last)}

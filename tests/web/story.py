@@ -9,6 +9,7 @@ from pathlib import Path
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
+from bough.core.backlog.entry import GoalEntry, GoalReport
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ids import GOAL
 from bough.core.ladder.escalation import Decision, Trouble
@@ -92,6 +93,35 @@ def write_waiting(root: Path) -> list[str]:
     ]
     journals.write(root, "teal-robin", question, pace=2.0, begin=now - 7000)
     return ["coral-lynx", "ivory-crane"]
+
+
+def write_night(root: Path) -> None:
+    """A list in the morning, and one that nobody has worked on."""
+    now = time.time()
+    journals.write(root, "moss-heron", journals.large(3, 2), begin=now - 30_000)
+    journals.write(root, "opal-wren", list(_given_up()), pace=3.0, begin=now - 9_000)
+    goals = {
+        "prices": "Prices are shown with two decimals.",
+        "taxes": "Move the invoices to the new tax rules.",
+        "report": "The report command has a --json flag, with the field names of the settings file.",
+        "manual": "Document --json in the manual.",
+        "totals": "Totals of an empty cart are 0, not an error.",
+    }
+    needs = {"manual": ("report",)}
+    told: list[Told] = [
+        (name, e.GoalListed(GoalEntry(goal, needs=needs.get(name, ())))) for name, goal in goals.items()
+    ]
+    told += [("@control", e.NightStarted(TREE, "", None, "night-1"))]
+    told += [("prices", e.GoalTaken("moss-heron", TREE)), ("taxes", e.GoalTaken("opal-wren", TREE))]
+    done = GoalReport("completed", "its check passes", branch="bough/moss-heron", files=("a",), added=40, removed=2)
+    told += [
+        ("prices", e.GoalSettled(done)),
+        ("taxes", e.GoalSettled(GoalReport("failed", "the tax table is missing"))),
+    ]
+    told += [("@control", e.NightJoined("night-1", TREE, ("prices",))), ("@control", e.NightEnded("it is 07:00"))]
+    journals.write(root, "@backlog/backlog", told, pace=1800.0, begin=now - 1800.0 * len(told))
+    later = GoalEntry("Remove the deprecated <b>flags</b>.")
+    journals.write(root, "@backlog/cleanup", [("flags", e.GoalListed(later))], begin=now)
 
 
 def write_story(root: Path) -> str:

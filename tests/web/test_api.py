@@ -52,10 +52,45 @@ def test_the_first_page_has_the_backlog_and_nothing_of_it_is_markup(tmp_path: Pa
     with serve(tmp_path) as made:
         (project,) = made.get("/api/runs")["projects"]
         assert [run["run"] for run in project["runs"]] == ["amber-heron"], "a backlog is no run"
-        (group,) = project["night"]["groups"]
+        ((group,),) = [night["groups"] for night in project["nights"]]
         assert group["heading"] == "Not begun" and [goal["name"] for goal in group["goals"]] == ["fix", "then-that"]
         assert "\x1b" not in group["goals"][0]["title"] and not group["goals"][0]["run"]
         assert group["goals"][1]["words"] == ["it needs fix, which is not finished yet"]
+
+
+def test_every_list_is_shown_and_changed_and_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    with serve(tmp_path) as made:
+        assert "Added fix-it" in made.tell("add_goal", {"goal": "Fix it.", "check": "true", "cost": 2}).json()["said"]
+        made.tell("add_goal", {"goal": "Then that.", "needs": ["fix-it"]})
+        made.tell("add_goal", {"goal": "Fix it.", "list": "other"})
+        assert made.tell("move_goal", {"list": "backlog", "goal": "then-that", "before": "fix-it"}).is_success
+        (project,) = made.get("/api/runs")["projects"]
+        names = {n["list"]: [goal["name"] for goal in n["groups"][0]["goals"]] for n in project["nights"]}
+        assert names == {"backlog": ["then-that", "fix-it"], "other": ["fix-it"]} and not project["runs"]
+        for action, body, says in (
+            ("add_goal", {"goal": " "}, "The goal is empty"),
+            ("add_goal", {"goal": "x", "list": "../x"}, "not a valid name of a backlog"),
+            ("add_goal", {"goal": "x", "surprise": 1}, "is invalid"),
+            ("move_goal", {"list": "backlog", "goal": "fix-it", "before": "fix-it"}, "cannot come before itself"),
+            ("drop_goal", {"list": "backlog", "goal": "nobody"}, "no goal `nobody`"),
+        ):
+            refused = made.tell(action, body)
+            assert refused.status_code in (404, 409) and says in refused.json()["error"], refused.text
+        assert "then-that cannot begin" in made.tell("drop_goal", {"list": "backlog", "goal": "fix-it"}).text
+
+
+def test_a_live_run_says_what_runs_and_its_last_line(tmp_path: Path) -> None:
+    journals.write(tmp_path, "amber-heron", journals.large(3, 2, over=False))
+    now = {"goal": {"what": "merging into goal", "since": 2e9, "line": "\x1b[31m7 of 9 passed"}}
+    (tmp_path / ".bough" / "now-amber-heron.json").write_text(json.dumps(now))
+    with serve(tmp_path) as made:
+        assert made.get(made.of("amber-heron"))["activity"] == {}, "nobody runs it: what is left there is from before"
+        with journals.carried_out(tmp_path, "amber-heron"):
+            run = made.get(made.of("amber-heron"))
+            assert run["doing"]["line"] == "7 of 9 passed" and run["activity"]["goal"]["what"] == "merging into goal"
+            (tmp_path / ".bough" / "now-amber-heron.json").write_text("{")
+            assert made.get(made.of("amber-heron"))["activity"] == {}
 
 
 def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_gets(served: Served) -> None:
@@ -163,10 +198,10 @@ def test_a_page_that_comes_while_another_leaves_is_kept_up_to_date(tmp_path: Pat
             await asyncio.sleep(0)
             async with run.watched():
                 await leaving
-                before = run.seq
+                before = run.mark
                 await opened.store.post("jade-fox", "group-0", journals.said("more"))
-                await run.news(before, run.status)
-                assert run.seq > before
+                await run.news(before)
+                assert run.seq > before[0]
 
     asyncio.run(meet())
 

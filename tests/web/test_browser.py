@@ -278,6 +278,80 @@ def test_a_run_is_started_in_three_clicks(browser: Any, tmp_path: Path) -> None:
             expect(page.locator(".standing .status")).to_have_text("completed")
 
 
+@pytest.fixture
+def morning(tmp_path: Path) -> Iterator[Served]:
+    from tests.web.story import write_night
+
+    write_night(make_project(tmp_path / "shop"))
+    with serve(tmp_path / "shop", HOME=str(tmp_path)) as served:
+        yield served
+
+
+def find_axe_violations(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{each['id']}: {each['nodes'][0]['html'][:160]} {each['nodes'][0]['failureSummary'][:200]}"
+        for each in found["violations"]
+    ]
+
+
+def test_the_morning_is_the_first_thing_on_the_page(browser: Any, morning: Served, tmp_path: Path) -> None:
+    for width, scheme in ((360, "light"), (1280, "dark")):
+        with page_of(browser, morning, width=width, scheme=scheme) as page:
+            night = page.get_by_role("region", name="The backlog backlog")
+            expect(night.get_by_role("heading")).to_have_text("1 of 5 goals done and proven")
+            assert night.evaluate("each => each.previousElementSibling.className") == "bar", "nothing comes before it"
+            expect(night).to_contain_text("together on night-1")
+            goals = page.get_by_role("region", name="Goals of backlog")
+            expect(goals.get_by_role("listitem").first).to_contain_text("1 file +40 −2")
+            expect(page.get_by_role("region", name="The backlog cleanup")).to_contain_text("--list cleanup")
+            expect(page.get_by_role("link", name="Prices are shown")).to_have_count(1)
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+            assert not (found := find_axe_violations(page)), found
+    with page_of(browser, morning, height=760) as page:
+        shown = page.get_by_role("region", name="The backlog backlog")
+        picture(page, "dashboard-night", tmp_path, lambda p: expect(shown).to_be_visible())
+
+
+def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> None:
+    def listed() -> list[str]:
+        groups = morning.get("/api/runs")["projects"][0]["nights"][0]["groups"]
+        return [goal["name"] for goal in groups[-1]["goals"]]
+
+    with page_of(browser, morning) as page:
+        up = page.get_by_role("button", name="Move totals up")
+        up.focus()
+        page.keyboard.press("Enter")
+        until(lambda: listed() == ["report", "totals", "manual"])
+        expect(page.get_by_text("Moved totals before manual.")).to_be_visible()
+        expect(up).to_be_focused()
+        page.keyboard.press("Enter")
+        until(lambda: listed() == ["totals", "report", "manual"])
+        expect(page.get_by_role("button", name="Move totals down")).to_be_focused()
+        page.get_by_role("button", name="Drop report").press("Enter")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Dropped report. manual cannot begin any more.")).to_be_visible()
+        cleanup = page.get_by_role("region", name="Goals of cleanup")
+        cleanup.get_by_role("button", name="Add a goal").press("Enter")
+        page.keyboard.type("Rename the old endpoints.")
+        page.get_by_label("Begins after").select_option("flags")
+        assert not (found := find_axe_violations(page)), found
+        page.get_by_role("button", name="Add it").press("Enter")
+        row = cleanup.get_by_role("listitem").filter(has_text="Rename the old endpoints.")
+        expect(row).to_contain_text("it needs flags, which is not finished yet")
+        expect(page.get_by_label("Goal", exact=True)).to_be_focused()
+        page.keyboard.type("Rename the old endpoints.")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("already in the backlog, as `rename-the-old-endpoints`")
+        page.get_by_role("link", name="New run").click()
+        page.get_by_role("textbox", name="Goal").fill("Sort the imports.")
+        page.get_by_role("button", name="Add to the backlog").click()
+        expect(page.get_by_role("region", name="Goals of backlog")).to_contain_text("Sort the imports.")
+        assert listed() == ["totals", "manual", "sort-the-imports"]
+
+
 MAKE = (
     "python3 -c \"import pathlib; pathlib.Path('data').mkdir();"
     "pathlib.Path('data/rows.csv').write_text(''.join(f'{n},row number {n}\\n' for n in range(200000)));"
@@ -431,13 +505,7 @@ def test_everybody_can_use_it(browser: Any, large: Served, shop: Served, scheme:
         with page_of(browser, served, scheme=scheme) as page:
             for address in addresses:
                 settle(page, address)
-                page.evaluate(AXE.read_text())
-                found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-                listed = [
-                    f"{each['id']}: {each['nodes'][0]['html'][:160]} {each['nodes'][0]['failureSummary'][:200]}"
-                    for each in found["violations"]
-                ]
-                assert not listed, f"{address}: {listed}"
+                assert not (found := find_axe_violations(page)), f"{address}: {found}"
 
 
 def test_markup_script_and_escape_sequences_are_shown_as_text(browser: Any, large: Served) -> None:

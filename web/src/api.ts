@@ -6,7 +6,7 @@ export interface Run {
   project: string; run: string; status: string; words: string; summary: string; holder: string | null; goal: string; title: string;
   models: Record<string, string>; started_at: number; last_at: number; now: number; seconds: number; limits: Limits; spend: Spend;
   applied: boolean; seq: number; tasks: number; leaves: number; done: number; given_up: number; progress: number; report: string; changed: boolean;
-  doing: { task: string; title: string; doing: string; at: number; others: number } | null;
+  doing: { task: string; title: string; doing: string; line: string; at: number; others: number } | null; activity: Record<string, { what: string; line: string }>;
   next: { command: string; why: string }[]; waiting: Waiting[]; answered: Answered[]; missing: string;
 }
 export interface Step { name: string; title: string; says: string; needs: string[]; files: string[]; check: string; steps: Step[] }
@@ -74,10 +74,6 @@ export async function send<T>(address: string, body: unknown): Promise<T> {
     throw new Problem("The dashboard's server does not respond: start it again with bough serve.");
   }
   return read<T>(answer);
-}
-
-export async function post(project: string, run: string, action: string, body: unknown): Promise<string> {
-  return (await send<{ said: string }>(at(project, run, `/do/${action}`), body)).said;
 }
 
 async function read<T>(answer: Response): Promise<T> {

@@ -1,6 +1,6 @@
 import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Answered, post, Run, serverNow, Step, Waiting } from "./api";
+import { Answered, at, Run, send, serverNow, Step, Waiting } from "./api";
 import { age, duration } from "./format";
 import { Icon, link, Text, useTick } from "./parts";
 
@@ -8,12 +8,16 @@ type Refresh = () => void;
 
 // A button that does what a command does and shows the result.
 export function useAction(project: string, run: Run, refresh: Refresh) {
+  return useSending(at(project, run.run), refresh);
+}
+
+export function useSending(top: string, refresh: Refresh) {
   const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
   const [busy, setBusy] = useState(false);
   const act = async (action: string, body: unknown): Promise<boolean> => {
     setBusy(true);
     try {
-      setSaid({ text: await post(project, run.run, action, body), bad: false });
+      setSaid({ text: (await send<{ said: string }>(`${top}/do/${action}`, body)).said, bad: false });
       refresh();
       return true;
     } catch (error) {

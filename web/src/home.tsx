@@ -2,12 +2,11 @@ import { useEffect, useState } from "preact/hooks";
 import { Problem, Run, seeClock, send } from "./api";
 import { AnsweredList, Needs } from "./ask";
 import { age, duration, money, tone } from "./format";
+import { Night, NightGoals, NightHead } from "./night";
 import { Elapsed, Icon, link, Loading, Meter, Since, STATUS_ICON, Trouble, useAnswer } from "./parts";
 import { showState } from "./signal";
 
-interface Goal { name: string; title: string; kind: string; run: string; words: string[] }
-interface Night { title: string; totals: string; branch: string; groups: { heading: string; goals: Goal[] }[] }
-interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string>; night?: Night | null }
+interface Project { project: string; root: string; total: number; runs: Run[]; error?: string; wishes?: Record<string, string>; nights?: Night[] }
 interface Answer { projects: Project[]; beside: number | null }
 
 // What needs me, what is happening, what came of it: in that order.
@@ -34,6 +33,13 @@ export function Home() {
   const wanted = (run: Run) => !words || `${run.run} ${run.goal} ${run.words}`.toLowerCase().includes(words.toLowerCase());
   const many = data.projects.length > 1;
   const refresh = () => setTurn((n) => n + 1);
+  const nights = data.projects.flatMap((project) => (project.nights ?? []).map((night) => ({ project, night })));
+  // A goal of a list is shown there, and a live one with what it does: neither appears twice.
+  const listed = new Set(nights.flatMap(({ project, night }) => night.groups.flatMap((group) => group.goals.map((goal) => `${project.project}/${goal.run}`))));
+  const busy = new Set(live.map((run) => run.run));
+  type Each = (typeof nights)[number];
+  const head = ({ project, night }: Each) => <NightHead key={`${project.project}/${night.list}`} night={night} where={many ? project.root : ""} />;
+  const goals = ({ project, night }: Each) => <NightGoals key={`${project.project}/${night.list}`} project={project.project} night={night} live={busy} refresh={refresh} />;
   return (
     <main>
       <div class="bar">
@@ -44,23 +50,25 @@ export function Home() {
       </div>
       {error ? <Lost error={error} /> : null}
       {data.projects.map((project) => project.error && <Trouble key={project.project} error={`${project.root}: ${project.error}`} />)}
-      {all.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
+      {all.length === 0 && nights.length === 0 && !data.projects.some((project) => project.error) && <Begin projects={data.projects} />}
       {data.projects.map((project) => <Wishes key={project.project} project={project} named={many} done={refresh} />)}
+      {nights.filter(({ night }) => night.began).map(head)}
       {waiting.length > 0 && (
         <section aria-labelledby="needs"><h2 id="needs">Needs you <span class="count warn">{waiting.reduce((sum, run) => sum + run.waiting.length, 0)}</span></h2>
           {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
         </section>
       )}
-      {data.projects.map((project) => project.night && <NightPage key={project.project} project={project.project} night={project.night} />)}
+      {nights.filter(({ night }) => night.began).map(goals)}
       {all.map((run) => <AnsweredList key={run.run} answered={run.answered} recent={600} />)}
       {live.filter(wanted).length > 0 && (
         <section aria-labelledby="live"><h2 id="live">Happening now <span class="count busy">{live.length}</span></h2>
           <ul class="cards">{live.filter(wanted).map((run) => <Live key={run.run} run={run} />)}</ul>
         </section>
       )}
+      {nights.filter(({ night }) => !night.began).map((each) => <>{head(each)}{goals(each)}</>)}
       {data.projects.map((project) => {
-        const rest = project.runs.filter((run) => run.holder === null && wanted(run));
-        if (!rest.length) return null;
+        const rest = project.runs.filter((run) => run.holder === null && wanted(run) && (words || !listed.has(`${project.project}/${run.run}`)));
+        if (!rest.length && project.total <= project.runs.length) return null;
         return (
           <section key={project.project} aria-label={`What came of it in ${project.root}`}>
             <header class="bar"><h2>{many ? project.root : "What came of it"}</h2><span class="push" />
@@ -103,43 +111,13 @@ function Wishes({ project, named, done }: { project: Project; named: boolean; do
   );
 }
 
-const KIND_TONE: Record<string, string> = { proven: "good", given_up: "bad", not_proven: "warn", waiting: "warn", running: "busy" };
-
-// The backlog in the morning: what is done and proven first, then what is not and why.
-function NightPage({ project, night }: { project: string; night: Night }) {
-  return (
-    <section aria-labelledby={`night-${project}`}>
-      <h2 id={`night-${project}`}>{night.title}</h2>
-      <p>{night.totals} {night.branch}</p>
-      {night.groups.map((group) => (
-        <details key={group.heading} open>
-          <summary>{group.heading} <span class="count">{group.goals.length}</span></summary>
-          <ul class="list">{group.goals.map((goal) => <GoalEntry key={goal.name} project={project} goal={goal} />)}</ul>
-        </details>
-      ))}
-    </section>
-  );
-}
-
-function GoalEntry({ project, goal }: { project: string; goal: Goal }) {
-  const colour = KIND_TONE[goal.kind] ?? "calm";
-  const inner = (
-    <>
-      <span class={`mark ${colour}`}><Icon name={STATUS_ICON[colour]} /></span>
-      <span class="main"><strong>{goal.title}</strong>{goal.words.map((words) => <small key={words}>{words}</small>)}</span>
-      <span class="name">{goal.name}</span>
-    </>
-  );
-  return <li>{goal.run ? <a class="entry" href={link("run", project, goal.run)}>{inner}</a> : <span class="entry">{inner}</span>}</li>;
-}
-
 function Begin({ projects }: { projects: Project[] }) {
   return (
     <section class="empty">
       <h2>No runs yet</h2>
       <p>Give bough a goal and it works on it in a private copy of {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has passed.</p>
       {projects.length > 0 && <p><a class="button first" href={link("new", projects[0].project)}><Icon name="plus" /> Start a run</a></p>}
-      <p class="dim">or in a terminal: <code>bough run "Make the tests pass"</code>, or <code>bough demo</code>, which needs no model</p>
+      <p class="dim">or in a terminal: <code>bough run "Make the tests pass"</code>, <code>bough backlog add "…"</code> for a list to work through at night, or <code>bough demo</code>, which needs no model</p>
     </section>
   );
 }
@@ -149,7 +127,7 @@ export function Doing({ run }: { run: Run }) {
   if (run.missing) return <>{run.missing}</>;
   if (!doing) return <>between two steps</>;
   const others = doing.others > 0 ? ` and ${doing.others} more at work` : "";
-  return <>{doing.title ? `${doing.title}: ` : ""}{doing.doing} <span class="dim">for <Since at={doing.at} />{others}</span></>;
+  return <>{doing.title ? `${doing.title}: ` : ""}{doing.doing} <span class="dim">for <Since at={doing.at} />{others}</span>{doing.line && <code class="last-line">{doing.line}</code>}</>;
 }
 
 function Live({ run }: { run: Run }) {

@@ -44,6 +44,10 @@ function Form({ project, follows, choices }: { project: string; follows: string;
     const { run } = await send<{ run: string }>(`${top}/do/start`, { goal, check, model, rounds: Number(rounds) || 0, cost: Number(cost) || 0, continues: follows, ask });
     window.location.hash = link("run", project, run);
   });
+  const list = () => work("Adding it to the backlog…", async () => {
+    await send(`${top}/do/add_goal`, { goal, check, rounds: Number(rounds) || 0, cost: Number(cost) || 0 });
+    window.location.hash = link();
+  });
   const find = () => work("Running the check on your files as they are…", async () => {
     const checked = await send<Checked>(`${top}/check`, {});
     setFound(checked);
@@ -63,7 +67,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
         <label>Cost limit in $ <input inputMode="decimal" value={cost} placeholder={choices.limits.cost ? String(choices.limits.cost) : "no limit"} onInput={(event) => setCost(event.currentTarget.value)} /></label>
       </div>
       <label class="tick-box"><input type="checkbox" checked={ask} onChange={(event) => setAsk(event.currentTarget.checked)} /> Show me the plan of a large goal before it runs</label>
-      <p class="actions"><button type="submit" class="first" disabled={busy !== "" || !goal.trim()}><Icon name="plus" /> {follows ? "Start the follow-up" : "Start the run"}</button><span class="dim">Your files stay as they are until you apply the work.</span></p>
+      <p class="actions"><button type="submit" class="first" disabled={busy !== "" || !goal.trim()}><Icon name="plus" /> {follows ? "Start the follow-up" : "Start the run"}</button>{!follows && <button type="button" disabled={busy !== "" || !goal.trim()} onClick={() => void list()}>Add to the backlog</button>}<span class="dim">Your files stay as they are until you apply the work.</span></p>
       {busy && <p class="loading" role="status">{busy}</p>}
       {error ? <Trouble error={error} /> : null}
     </form>

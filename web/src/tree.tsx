@@ -79,7 +79,7 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
             const index = shown.indexOf(path);
             return (
               <Row key={path} line={tree.lines.get(path)} path={path} index={index} current={path === chosen} closed={closed.has(path)}
-                live={tree.run.holder !== null} toggle={toggle} choose={setChosen} href={link("task", project, tree.run.run, path)} />
+                live={tree.run.holder !== null} activity={tree.run.activity[path]} toggle={toggle} choose={setChosen} href={link("task", project, tree.run.run, path)} />
             );
           })}
         </div>
@@ -88,9 +88,9 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
   );
 }
 
-interface Props { line?: Line; path: string; index: number; current: boolean; closed: boolean; live: boolean; href: string; toggle: (path: string, close: boolean) => void; choose: (path: string) => void }
+interface Props { line?: Line; path: string; index: number; current: boolean; closed: boolean; live: boolean; activity?: { what: string; line: string }; href: string; toggle: (path: string, close: boolean) => void; choose: (path: string) => void }
 
-function Row({ line, path, index, current, closed, live, toggle, choose, href }: Props) {
+function Row({ line, path, index, current, closed, live, activity, toggle, choose, href }: Props) {
   const style = { transform: `translateY(${index * HEIGHT}px)` };
   if (!line) return <div class="row" role="row" aria-rowindex={index + 2} style={style} tabIndex={current ? 0 : -1}><span role="gridcell">{path}</span></div>;
   const [own, all, granted] = line.rounds;
@@ -104,7 +104,7 @@ function Row({ line, path, index, current, closed, live, toggle, choose, href }:
         <span class="icon" aria-hidden="true">{ICONS[line.state]}</span>
         <span class="what">
           <a href={href} tabIndex={-1}>{line.name}</a>
-          <small>{now(line, live)}</small>
+          <small>{now(line, live, activity)}{live && activity?.line && line.doing !== "thinking" ? <code> {activity.line}</code> : null}</small>
         </span>
       </span>
       <span role="gridcell" class="state">{line.words}{line.halted && ` (${line.halted})`}{line.worker && ` on ${line.worker}`}</span>
@@ -123,6 +123,6 @@ function tests(line: Line): string {
 }
 
 // What it is doing, why it waits, or what it is for.
-export function now(line: Line, live: boolean): string {
-  return (live && line.doing) || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
+export function now(line: Line, live: boolean, activity?: { what: string }): string {
+  return (live && (line.doing || activity?.what)) || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
 }

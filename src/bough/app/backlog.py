@@ -18,7 +18,7 @@ from bough.core.backlog.decide import FOR_A_PERSON, Here, Seen, explain
 from bough.core.backlog.entry import GoalEntry, check_entry, make_name
 from bough.core.backlog.state import Backlog, BacklogItem, check_needs, fold_backlog, make_stream
 from bough.core.errors import ClaimHeld, UsageError, VersionConflict
-from bough.core.ids import CONTROL, RUN, slug
+from bough.core.ids import BACKLOG, CONTROL, RUN, slug
 from bough.core.journal.run_fold import Run
 from bough.views.night import NightPage, make_page
 
@@ -38,6 +38,12 @@ async def load_backlog(journal: Journal, name: str = DEFAULT) -> Backlog:
     if name != slug(name):
         raise UsageError(f"`{name}` is not a valid name of a backlog: use `{slug(name)}`.")
     return fold_backlog(name, await journal.store.read(make_stream(name)))
+
+
+async def list_backlogs(journal: Journal) -> list[str]:
+    """The names of the project's lists, oldest first."""
+    names = await journal.store.names()
+    return [name.removeprefix(BACKLOG) for name in names if name.startswith(BACKLOG)]
 
 
 async def add_goals(
@@ -67,7 +73,7 @@ async def add_goals(
         wanted[name], goals[entry.goal.strip()] = entry, name
         answers.append(AddedGoal(name, entry))
     wanted = {name: resolve_needs(backlog, entry, wanted) for name, entry in wanted.items()}
-    check_needs({**live, **wanted})
+    check_needs(live, wanted)
     for name, entry in wanted.items():
         await _list_goal(journal, backlog, name, entry)
     return answers
@@ -99,8 +105,8 @@ async def _list_goal(journal: Journal, backlog: Backlog, name: str, entry: GoalE
 
 async def edit_goal(journal: Journal, backlog: Backlog, item: BacklogItem, entry: GoalEntry) -> GoalEntry:
     entry = resolve_needs(backlog, check_entry(entry, item.name))
-    entries = {each.name: each.entry for each in backlog.items.values() if not each.dropped}
-    check_needs({**entries, item.name: entry})
+    known = {each.name: each.entry for each in backlog.items.values() if not each.dropped}
+    check_needs(known, {item.name: entry})
     await journal.store.post(backlog.stream, CONTROL, e.GoalEdited(item.name, entry, find_person()))
     return entry
 
@@ -112,6 +118,8 @@ async def drop_goal(journal: Journal, backlog: Backlog, item: BacklogItem) -> li
 
 
 async def move_goal(journal: Journal, backlog: Backlog, item: BacklogItem, before: str) -> None:
+    if before == item.name:
+        raise UsageError(f"{item.name} cannot come before itself.")
     await journal.store.post(backlog.stream, CONTROL, e.GoalMoved(item.name, before, find_person()))
 
 

@@ -19,7 +19,7 @@ from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
 from bough.app.backlog import LEASE, is_of, load_backlog, look_at_runs, make_listing
 from bough.app.choices import Choices, RunObserver
-from bough.app.night_branch import TOGETHER, NightBranch
+from bough.app.night_branch import TOGETHER, NightBranch, make_branch_once
 from bough.app.run_messages import find_person
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
@@ -240,7 +240,7 @@ class NightWorker:
             used = await asyncio.to_thread(self.session.size)
         if used < self.plan.max_disk:
             return ""
-        return f"bough keeps {used / 1e9:.1f} GB here, the limit is {self.plan.max_disk / 1e9:g} GB"
+        return f"bough keeps {used / 1e9:.3g} GB here, the limit is {self.plan.max_disk / 1e9:g} GB"
 
     # ── one goal ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -372,9 +372,7 @@ class NightWorker:
             return report
         branch = f"bough/{outcome.run}"
         try:
-            commit = await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}")
-            # A process that was killed may have made it.
-            commit = commit or await session.branch(outcome.run, branch, at=commit_before)
+            commit = await make_branch_once(session, outcome.run, branch, commit_before)
             report = replace(report, branch=branch, commit=commit)
             if self.plan.deliver is not None:
                 report = replace(report, address=await self.plan.deliver(session, outcome.run, branch))

@@ -14,7 +14,7 @@ from bough.app.choices import Choices, RunObserver
 from bough.app.session import Session, StartingPoint
 from bough.core import events as e
 from bough.core.backlog.state import Backlog, BacklogItem, Night
-from bough.core.errors import BoughError
+from bough.core.errors import BoughError, UsageError
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Plan, Step
 from bough.core.tree.task_state import State
@@ -22,6 +22,16 @@ from bough.views.run_view import Outcome
 
 TOGETHER = "@together"
 """Whoever holds this brings the branches together."""
+
+
+async def make_branch_once(session: Session, run: str, branch: str, at: str, *, steps: bool = False) -> str:
+    """A branch from that commit with the work of a run, or the one that a process made that was killed since."""
+    try:
+        return await session.branch(run, branch, steps=steps, at=at)
+    except UsageError:
+        if commit := await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}"):
+            return commit
+        raise
 
 
 class NightBranch(Struct, frozen=True):
@@ -81,10 +91,8 @@ class NightBranch(Struct, frozen=True):
             return e.NightJoined(landed=landed, left_out=left_out, why=outcome.summary or "nothing could be merged")
         branch, session = self.night.started.together, self.session
         try:
-            commit = await asyncio.to_thread(deliver.find_commit, session.root, f"refs/heads/{branch}")
             at = self.night.started.commit or "HEAD"
-            # A process that was killed may have made it.
-            commit = commit or await session.branch(outcome.run, branch, steps=True, at=at)
+            commit = await make_branch_once(session, outcome.run, branch, at, steps=True)
         except BoughError as error:
             return e.NightJoined(landed=landed, left_out=left_out, why=str(error))
         return e.NightJoined(branch, commit, landed, left_out)

@@ -19,6 +19,7 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.surroundings import Surroundings
+from bough.app.activity import name_activity_file
 from bough.app.choices import Choices
 from bough.app.journal import Journal
 from bough.app.run_messages import find_person
@@ -133,7 +134,8 @@ class Project(Journal, frozen=True):
         it can be removed again."""
         async with self.hold(name) as (claim, _):
             await self.workspaces.forget(name)
-            (self.home / f"pr-{name}.md").unlink(missing_ok=True)
+            for file in (f"pr-{name}.md", name_activity_file(name)):
+                (self.home / file).unlink(missing_ok=True)
             await self.store.forget(claim)
 
     def size(self) -> int:

@@ -25,6 +25,7 @@ from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
+from bough.app.activity import ActivityFile
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
 from bough.app.command_approval import AskAnywhere
@@ -82,6 +83,8 @@ async def open_ports(
         for last in (verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
+        activity = ActivityFile(project.home, watch)
+        closing.callback(activity.close)
         ports = Ports(
             store=project.store,
             models={tier: made.paced(name, fence, watch.stop) for tier, name in models.items()},  # type: ignore[misc]
@@ -96,11 +99,14 @@ async def open_ports(
             agent=agents.of if agents is not None else None,
             inbox=inbox,
             fence=fence,
-            recorded=_record_spans(watch, spans),
+            progress=activity.progress,
+            streamed=watch.progress,
+            doing=activity.doing,
+            recorded=_record_spans(activity, spans),
             person=find_person(),
             unreachable=made.known.unreachable,
             executor=executor,
-            **{name: getattr(watch, name) for name in ("stop", "progress", "doing", "waiting", "approve", "ask")},
+            **{name: getattr(watch, name) for name in ("stop", "waiting", "approve", "ask")},
             **({"leave": servers.leave, "prepare": servers.prepare} if servers is not None else {}),  # type: ignore[arg-type]
         )
         if executor is not None:
@@ -272,13 +278,13 @@ def _make_verifier(
     return ProjectVerifier(project.slots.limit(sandbox), workspaces, project.home, met)
 
 
-def _record_spans(watch: RunObserver, spans: Spans | None) -> Callable[[e.Record], None]:
+def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Record], None]:
     if spans is None:
-        return watch.recorded
+        return activity.recorded
 
     def recorded(record: e.Record) -> None:
         spans.recorded(record)
-        watch.recorded(record)
+        activity.recorded(record)
 
     return recorded
 

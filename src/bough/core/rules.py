@@ -69,7 +69,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     strict: bool = False
     """A flaky test fails the verdict."""
     scout: bool = True
-    """Where no rule finds a check, a model is asked once how the project is tested. Set as `[check] scout`."""
+    """Where no rule finds a check, or none starts, a model is asked once how the project is tested. Set as `[check]
+    scout`."""
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may. Set as `[check] accept_failing`."""
     shown: int = 16_000

@@ -15,6 +15,7 @@ from bough.core.errors import SetupFailed
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
+from bough.core.verdict.original_tests import hash_refutation
 from bough.engine.scout import find_check
 from bough.ports import Ports
 
@@ -26,11 +27,9 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
     task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
     check = await ports.verifier.find(task) if goal.requires_testing else None
     if check is None:
-        told, found = e.CheckScouted(), None
-        if goal.requires_testing and run.rules.scout and not fresh:
-            told, found = await find_check(run, task, ports, partial(ports.progress, GOAL))
-        yield [told] if told.commands or told.refused else []
-        yield [e.BaseStarted(found.command, found.why, found.environment), found] if found else [e.BaseChecked()]
+        told, proposed = await _scout(run, task, ports, fresh)
+        yield told
+        yield _tell_found(proposed) if proposed else [e.BaseChecked()]
         return
     yield [e.BaseStarted(check.command, check.why, check.environment)]
     looking = asyncio.create_task(_run_base_check(ports, run, task, check, fresh))
@@ -54,9 +53,33 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
     finally:
         looking.cancel()
         unwatch()
+    if _runs_nothing(found) and not goal.test_command:
+        told, proposed = await _scout(run, task, ports, fresh)
+        yield told
+        yield _tell_found(proposed or found)
+        return
     if found.command != check.command:
         yield [e.BaseStarted(found.command, found.why, found.environment)]
     yield [found, e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [found]
+
+
+def _tell_found(found: e.BaseChecked) -> Sequence[e.AnyEvent]:
+    return [e.BaseStarted(found.command, found.why, found.environment), found]
+
+
+def _runs_nothing(found: e.BaseChecked) -> bool:
+    """No candidate ran a test, and the first did not even start: what it uses is not there, and no package provides
+    it. A check that fails in other ways may show the very bug."""
+    fails = found.exit_status not in (0, None) and not found.passed + found.failed
+    return fails and not found.lacking and not hash_refutation(found.said)
+
+
+async def _scout(run: Run, task: Task, ports: Ports, fresh: bool) -> tuple[Sequence[e.AnyEvent], e.BaseChecked | None]:
+    """What is to be recorded of a question to a model, and the check that counts; `fresh` ones are asked without."""
+    if not (task.step.requires_testing and run.rules.scout) or fresh:
+        return [], None
+    told, found = await find_check(run, task, ports, partial(ports.progress, GOAL))
+    return [told] if told.commands or told.refused else [], found
 
 
 async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check, fresh: bool) -> e.BaseChecked:

@@ -12,10 +12,10 @@ from bough.core.conversation.context import list_passed_probes
 from bough.core.errors import Unavailable, Unkeepable
 from bough.core.ids import GOAL
 from bough.core.journal.task_fold import fold_task
+from bough.core.planning.plan import describe_command
 from bough.core.tree import task_result
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.command_quoting import fill_command
 from bough.engine.consult import consult
 from bough.engine.task_workspace import Site, restore_workspace
 from bough.ports import Batches
@@ -26,14 +26,14 @@ _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
 async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
-    """The intent is durable first. Placeholders for results were filled when the step started, each as one argument."""
+    """The intent is durable first. Values of placeholders were put into the environment when the step started."""
     ports, rules = site.ports, task.rules
     workspace = await site.open(task)
-    line = fill_command(task.step.run, {}, {})
-    yield [e.CommandStarted(task.step.run)]
+    yield [e.CommandStarted(describe_command(task.step))]
     finished = await ports.sandbox.run(
-        [shutil.which("bash") or "sh", "-c", line] if isinstance(line, str) else line,
+        [shutil.which("bash") or "sh", "-c", task.step.run],
         workspace=workspace,
+        env=task.step.env,
         timeout=rules.check_timeout,
         limit=rules.kept,
         progress=partial(ports.progress, task.id),

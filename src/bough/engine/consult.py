@@ -47,7 +47,7 @@ async def consult(
     shown = measure_messages((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
     tries = 0
-    show = partial(ports.progress, task.id)
+    show = partial(ports.streamed, task.id)
     while True:
         began = ports.timer()
         try:

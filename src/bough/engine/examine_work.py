@@ -118,7 +118,9 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
     tier = task.step.model if helper == CRITIC else "main"
     in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
     values = await _build_question(task, site, helper, form, example, command.missing)
-    request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
+    said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
+    # The whole text as well: a quotation may go from one requirement into the next.
+    request = "\n\n".join((task.step.instructions, *said))
     request += "\n\n" + values.get("instructions", "")
     looked, mend, looks, problem = "", "", 0, "it only asked to see files"
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})

@@ -129,7 +129,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
         prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=heat, pictures=pictures)
     began = ports.timer()
     try:
-        answer = await model.ask(prompt, partial(ports.progress, task.id))
+        answer = await model.ask(prompt, partial(ports.streamed, task.id))
     except WaitEnded:
         return  # It is asked again on resume.
     except Passing as error:
@@ -269,7 +269,8 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
             await workspace.restore(task.tree)
         yield [e.CheckFinished(leftover)]
         return
-    verdict = await judge_tree(site.run, task, check, workspace, ports)
+    timed = replace(task, rules=replace(task.rules, check_timeout=task.check_timeout))
+    verdict = await judge_tree(site.run, timed, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
     yield [e.CheckFinished(verdict)]

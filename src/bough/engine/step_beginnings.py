@@ -4,7 +4,6 @@ completed it from the same start."""
 from __future__ import annotations
 
 import re
-import shlex
 
 from msgspec.structs import replace
 
@@ -20,7 +19,7 @@ from bough.core.tree.inherited import Subject
 from bough.core.tree.scope import build_scope, read_retry
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.command_quoting import fill_command
+from bough.core.workflow.command_values import fill_command
 from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.placeholders import LIVE, fill_places
 from bough.engine.task_loop import Book
@@ -86,17 +85,18 @@ class Beginnings:
         return found.instructions == step.instructions and found.run == step.run
 
     async def _fill_step(self, task: Task, step: Step) -> Step:
-        texts = (step.instructions, *step.criteria, step.run)
+        texts = (step.instructions, *step.criteria, step.run, *step.env.values())
         if not any("{" in text for text in texts) or not self._is_written(task, step):
             return step
         paths = {match[1] for text in texts for match in re.finditer(LIVE, text) if match[1] is not None}
         known = {path: StepResult(True, text=await self._find_result(path)) for path in paths}
-        line = fill_command(step.run, {}, known) if step.run else ""
+        env = {name: fill_places(text, {}, known).replace("\0", "\ufffd") for name, text in step.env.items()}
         return replace(
             step,
             instructions=fill_places(step.instructions, {}, known),
             criteria=tuple(fill_places(text, {}, known) for text in step.criteria),
-            run=line if isinstance(line, str) else shlex.join(line),
+            run=fill_command(step.run, known, env),
+            env=env,
         )
 
     async def _find_result(self, path: str) -> str:

@@ -93,7 +93,10 @@ class MemoryStore:
         return list(islice(found, limit))
 
     async def runs(self) -> list[str]:
-        return list(dict.fromkeys(record.run for record in self._records if not record.run.startswith(OWN)))
+        return [name for name in await self.names() if not name.startswith(OWN)]
+
+    async def names(self) -> list[str]:
+        return list(dict.fromkeys(record.run for record in self._records))
 
     async def holder(self, run: str, task: str) -> str | None:
         claim = self._claims.get((run, task))

@@ -5,25 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bough.core.budget.ledger import Spend
-from bough.views.formatting import format_cost, format_count, format_duration, format_moment, one_line, pluralize
+from bough.views.formatting import (
+    format_clock,
+    format_cost,
+    format_count,
+    format_duration,
+    format_moment,
+    one_line,
+    pluralize,
+)
 from bough.views.night import GoalLine, NightPage
 
 
 def describe_night(night: NightPage) -> str:
     if not night.started_at:
-        return f"The backlog {night.name} has not been worked on yet: start it with `bough backlog run`."
+        option = f" --list {night.name}" if night.name != "backlog" else ""
+        return f"The backlog {night.name} has not been worked on yet: start it with `bough backlog run{option}`."
     begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
     if not night.ended_at:
         return f"The night{named} that began {begun} is not over"
-    return f"The night{named} from {begun} to {format_moment(night.ended_at)}: {night.why}"
+    soon = night.ended_at - night.started_at < 86_400  # The date would say nothing new.
+    ended = format_clock(night.ended_at)[:5] if soon else format_moment(night.ended_at)
+    return f"The night{named} from {begun} to {ended}: {night.why}"
 
 
 def describe_totals(night: NightPage) -> str:
     counts = [f"{len(goals)} {heading.lower()}" for heading, goals in night.groups]
+    return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {', '.join(describe_spent(night))}."
+
+
+def describe_spent(night: NightPage) -> list[str]:
+    cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)
-    cost = "" if _is_unpriced(night.spend) else f"{format_cost(night.spend)}, "
-    spent = f"{cost}{format_count(night.spend.tokens)} tokens, {format_duration(seconds)} of work"
-    return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {spent}."
+    return [*cost, f"{format_count(night.spend.tokens)} tokens", f"{format_duration(seconds)} of work"]
 
 
 def _is_unpriced(spend: Spend) -> bool:
@@ -52,19 +66,24 @@ def describe_goal(goal: GoalLine) -> str:
 
 
 def describe_details(goal: GoalLine) -> Iterator[str]:
-    """What else a person needs to decide about it."""
+    """What else a person needs to decide about it, and the commands to do so."""
+    yield from describe_findings(goal)
+    if goal.kind == "waiting":
+        yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
+    if goal.kind in ("given_up", "not_proven") and goal.run:
+        yield f"see: bough report {goal.run}, bough diff {goal.run}"
+
+
+def describe_findings(goal: GoalLine) -> Iterator[str]:
+    """What it conflicts with, and what was tried."""
     if goal.together and goal.together != "on it":
         yield f"left out of the night branch: {goal.together}"
     elif not goal.together:
         for other, files in goal.conflicts.items():
             yield f"conflicts with {other} in {', '.join(files)}"
-    if goal.kind == "waiting":
-        yield f'answer: bough answer {goal.run} "…" (or `bough approve {goal.run}`)'
     for heading, lines in _read_report(goal.tried):
         if heading in ("What was tried", "What was learned"):
             yield f"{heading.lower()}: {'; '.join(lines)}"
-    if goal.kind in ("given_up", "not_proven") and goal.run:
-        yield f"see: bough report {goal.run}, bough diff {goal.run}"
 
 
 def _read_report(text: str) -> Iterator[tuple[str, list[str]]]:

@@ -10,7 +10,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.ladder.escalation import Trouble
 from bough.core.messages import Call, Usage
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, describe_command
 from bough.core.tree.task_state import State
 from bough.views.vocabulary import RUNGS_UNDER_WAY
 
@@ -93,7 +93,11 @@ class TaskView(Struct):
 
 def make_title(step: Step) -> str:
     """The first line of its description."""
-    text = step.title or step.instructions or (f"runs {step.run}" if step.run else step.do or step.test_command or "")
+    text = (
+        step.title
+        or step.instructions
+        or (f"runs {describe_command(step)}" if step.run else step.do or step.test_command or "")
+    )
     return text.strip().partition("\n")[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bough.core.workflow.command_quoting import fill_command, find_refusals
+from bough.core.planning.plan import Step
+from bough.core.workflow.command_values import fill_command, find_refusals, load_check, load_command
 from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.loading import load
-from bough.core.workflow.placeholders import NotAPlace, split_places
+from bough.core.workflow.placeholders import NotAPlace, fill_places, split_places
 from bough.core.workflow.problems import WorkflowError
 
 SHELLS = [shell for name in ("sh", "bash", "dash") if (shell := shutil.which(name))]
@@ -24,19 +26,37 @@ def result(text: str) -> StepResult:
     return StepResult(True, text=text)
 
 
-def arguments(line: list[str] | str, folder: Path, shell: str) -> list[str]:
+def arguments(command: tuple[str, dict[str, str]], folder: Path, shell: str) -> list[str]:
     """What the program `printf` was given."""
-    argv = [shell, "-c", line] if isinstance(line, str) else line
-    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=240, check=True)
+    line, env = command
+    done = subprocess.run(
+        [shell, "-c", line],
+        cwd=folder,
+        capture_output=True,
+        timeout=240,
+        check=True,
+        env={"PATH": "/bin:/usr/bin", **env},
+    )
     assert done.stderr == b""
     return done.stdout.decode().split("\0")[:-1]
 
 
-def run_of(command: str, **inputs: str) -> str:
-    """The command as a workflow makes it of inputs."""
+def step_of(action: str, **inputs: str) -> Step:
+    """The step that a workflow makes of an action and inputs."""
     names = "".join(f'{name} = {{ type = "string" }}\n' for name in inputs)
-    text = f"[inputs]\n{names}[[steps]]\nname = 'x'\naction = {{ run = '''{command}''' }}\n"
-    return load(text, inputs=inputs).plan.goal.steps[0].run
+    text = f"[inputs]\n{names}[[steps]]\nname = 'x'\naction = {action}\n"
+    return load(text, inputs=inputs).plan.goal.steps[0]
+
+
+def run_of(command: str, **inputs: str) -> tuple[str, dict[str, str]]:
+    """The command as a workflow makes it of inputs, with its environment."""
+    step = step_of(f"{{ run = '''{command}''' }}", **inputs)
+    return step.run, step.env
+
+
+def filled(command: str, results: dict[str, StepResult]) -> tuple[str, dict[str, str]]:
+    env: dict[str, str] = {}
+    return fill_command(command, results, env), env
 
 
 VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.sampled_from(
@@ -52,14 +72,14 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
     places = " ".join(f"{{{name}}}" for name in inputs)
     expected = [*values, f"--all={''.join(values)}!"]
     line = "printf '%s\\0' " + places + " --all=" + places.replace(" ", "") + "'!'"
-    results = {"a": result("never put in")}
-    for loaded in (fill_command(run_of(line, **inputs), {}, results), fill_command(line, inputs, results)):
-        assert isinstance(loaded, list)
-        assert loaded[2:] == expected
+    check = step_of(f"{{ check = '''{line}''' }}", **inputs).test_command
+    assert check is not None and shlex.split(check)[2:] == expected
+    loaded, env = run_of(f"true && {line} | cat", **inputs)
+    assert loaded.startswith("true && printf '%s\\0' \"$INPUT_v0\"")
+    env = {name: fill_places(text, {}, {}) for name, text in env.items()}
     for shell in SHELLS:
-        piped = fill_command(run_of(f"true && {line} | cat", **inputs), {}, results)
-        assert isinstance(piped, str)
-        assert arguments(piped, tmp_path, shell) == expected
+        assert arguments((loaded, env), tmp_path, shell) == expected
+        assert arguments((f"true && {check} | cat", {}), tmp_path, shell) == expected
     assert list(tmp_path.iterdir()) == []
 
 
@@ -68,18 +88,22 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
 @example(NASTY)
 def test_a_result_is_one_argument(tmp_path: Path, value: str) -> None:
     results = {"a": result(value), "b/c": result("x y")}
-    line = "printf '%s\\0' {steps.a.result} <{steps.b/c.result}> '{steps.a.result}'"
-    argv = fill_command(line.replace("<", "").replace(">", ""), {}, results)
-    assert argv == ["printf", "%s\\0", value, "x y", "{steps.a.result}"]
+    line = "true; printf '%s\\0' {steps.a.result}{steps.b/c.result} '{steps.a.result}'"
     for shell in SHELLS:
-        line = "true; printf '%s\\0' {steps.a.result}{steps.b/c.result}"
-        assert arguments(fill_command(line, {}, results), tmp_path, shell) == [f"{value}x y"]
+        assert arguments(filled(line, results), tmp_path, shell) == [f"{value}x y", "{steps.a.result}"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_not_known_stays_and_zero_characters_go() -> None:
-    assert fill_command("echo {steps.later.result}", {}, {}) == "echo {steps.later.result}"
-    assert fill_command("echo {steps.a.result}", {}, {"a": result("x\0y")}) == ["echo", "x\ufffdy"]
+    assert filled("echo {steps.later.result}", {}) == ("echo {steps.later.result}", {})
+    assert filled("echo {steps.a.result}", {"a": result("x\0y")}) == ('echo "$RESULT_a"', {"RESULT_a": "x\ufffdy"})
+
+
+def test_each_value_has_a_variable_of_its_own() -> None:
+    results = {"a-b": result("1"), "a/b": result("2")}
+    line, env = filled("echo {steps.a-b.result} {steps.a/b.result} {steps.a-b.result}", results)
+    assert line == 'echo "$RESULT_a_b" "$RESULT_a_b_" "$RESULT_a_b"'
+    assert env == {"RESULT_a_b": "1", "RESULT_a_b_": "2"}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +162,9 @@ def test_where_a_value_could_be_read_as_code_it_is_refused(command: str, reason:
     ],
 )
 def test_where_it_is_safe_it_is_taken(command: str) -> None:
-    assert "'1 2'" in run_of(command, x="1 2")
+    line, env = run_of(command, x="1 2")
+    assert '"$INPUT_x"' in line and env == {"INPUT_x": "1 2"}
+    assert "'1 2'" in (step_of(f"{{ check = '''{command}''' }}", x="1 2").test_command or "")
 
 
 PIECES = st.lists(
@@ -182,20 +208,16 @@ def test_no_command_that_is_accepted_runs_its_values(tmp_path: Path, command: st
             return
     except NotAPlace:
         return
-    line = fill_command(run_of_text(command, value), {}, {})
-    for shell in SHELLS[:2]:
-        argv = [shell, "-c", line] if isinstance(line, str) else line
-        try:
+    pieces, values, env = split_places(command), {"x": (value,)}, dict[str, str]()
+    for line in (load_command(pieces, values, env), load_check(pieces, values)):
+        for shell in SHELLS[:2]:
             subprocess.run(
-                argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=240, env={"PATH": "/bin"}
+                [shell, "-c", line],
+                cwd=tmp_path,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=240,
+                env={"PATH": "/bin", **env},
             )
-        except OSError:
-            continue
-        assert not (tmp_path / "PWNED").exists(), (shell, line)
-        assert not (tmp_path / "PWNED)]").exists(), (shell, line)
-
-
-def run_of_text(command: str, value: str) -> str:
-    from bough.core.workflow.command_quoting import load_command
-
-    return load_command(split_places(command), {"x": (value,)})
+            assert not (tmp_path / "PWNED").exists(), (shell, line)
+            assert not (tmp_path / "PWNED)]").exists(), (shell, line)

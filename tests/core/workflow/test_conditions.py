@@ -9,8 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.planning.plan import Condition, Exits, Machine, Outcome, Transition
-from bough.core.workflow.conditions import BEFORE, StepResult, is_met, parse_condition, render_condition
-from bough.core.workflow.transitions import choose_next_state
+from bough.core.workflow.conditions import (
+    BEFORE,
+    StepResult,
+    choose_next_state,
+    is_met,
+    parse_condition,
+    render_condition,
+)
 
 WELL, BADLY = StepResult(True, text="LGTM"), StepResult(False, errors=True, text="boom")
 

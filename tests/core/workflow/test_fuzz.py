@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bough.core.planning.plan import validate_plan
-from bough.core.workflow.keys import HEADER_KEYS, STATE_KEYS, STEP_KEYS
+from bough.core.workflow.keys import StateKeys, StepKeys, WorkflowKeys, list_keys
 from bough.core.workflow.loading import load
 from bough.core.workflow.problems import WorkflowError, decode_text
 from tests.core.workflow.examples import EXAMPLES, read
@@ -101,7 +101,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3).map(lambda values: f"[{', '.join(values)}]"),
     max_leaves=4,
 )
-KEYS = st.sampled_from(sorted({*HEADER_KEYS, *STEP_KEYS, *STATE_KEYS, "nmae", "inputs.x"}))
+KEYS = st.sampled_from(
+    sorted({*list_keys(WorkflowKeys), *list_keys(StepKeys), *list_keys(StateKeys), "nmae", "inputs.x"})
+)
 TABLES = st.sampled_from(
     ["[[steps]]", "[[steps.steps]]", "[[states]]", "[inputs.x]", "[[steps.states]]", "[steps.action]"]
 )

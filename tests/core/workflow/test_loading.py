@@ -192,8 +192,16 @@ def test_inputs_are_put_in() -> None:
     assert a.criteria == ("it's {count}",)
     assert a.test_command == "pytest -k 'it'\"'\"'s {count}' ./-x"
     assert a.files == ("./-x/a.py",)
-    assert b.run == "echo 'it'\"'\"'s {count}'"
+    assert (b.run, b.env) == ('echo "$INPUT_issue"', {"INPUT_issue": "it's {count}"})
     assert b.condition == Condition("contains", "a", "it's {count}")
+
+
+def test_a_command_has_the_environment_that_its_step_gives_it() -> None:
+    text = INPUTS + A + '[[steps]]\nname = "b"\naction = { run = "echo $WHO {issue}" }\n'
+    (_, b) = steps(text + 'env = { WHO = "{issue} {{x}} {steps.a.result}" }\n', issue="me")
+    assert b.env == {"WHO": "me {x} {steps.a.result}", "INPUT_issue": "me"}
+    assert "a table of texts by name" in only(text + 'env = { "a b" = "x" }\n')
+    assert "`env` does nothing in a step for an agent" in only(A + 'env = { A = "b" }\n')
 
 
 def test_open_inputs_stay_as_they_are_written() -> None:

@@ -394,10 +394,9 @@ class PostgresStore:
         return records
 
     async def runs(self) -> list[str]:
-        return [name for name in await self._names() if not name.startswith(OWN)]
+        return [name for name in await self.names() if not name.startswith(OWN)]
 
-    async def _names(self) -> list[str]:
-        """Every name that events have: those of runs, and bough's own."""
+    async def names(self) -> list[str]:
         query = "SELECT run FROM runs WHERE EXISTS (SELECT 1 FROM events WHERE events.run = runs.run) ORDER BY number"
         return [run for (run,) in await self.transact(lambda db: db.all(query))]
 
@@ -449,7 +448,7 @@ class PostgresStore:
         """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
         of events, and of those from before there were chains: none, here."""
         count = 0
-        for run in await self._names():
+        for run in await self.names():
             found = len(await self.read(run))
             last = await self.transact(lambda db, run=run: db.one("SELECT last FROM runs WHERE run = %s", run))  # type: ignore[misc]
             if last is None or last[0] != found:

@@ -61,6 +61,9 @@ class RedactedStore:
     async def runs(self) -> list[str]:
         return await self.inner.runs()
 
+    async def names(self) -> list[str]:
+        return await self.inner.names()
+
     async def holder(self, run: str, task: str) -> str | None:
         return await self.inner.holder(run, task)
 

@@ -276,10 +276,9 @@ class SqliteStore:
         return records
 
     async def runs(self) -> list[str]:
-        return [name for name in await self._names() if not name.startswith(OWN)]
+        return [name for name in await self.names() if not name.startswith(OWN)]
 
-    async def _names(self) -> list[str]:
-        """Every name that events have: those of runs, and bough's own."""
+    async def names(self) -> list[str]:
         # In this order: the very first event may come in between.
         any_event, found = await self._database.read(
             lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
@@ -356,7 +355,7 @@ class SqliteStore:
                 self._check_blob(name, body)
             return count, last, find_last_unchained(db) if is_chained(db) else last
 
-        for run in await self._names():
+        for run in await self.names():
             await self.read(run)
         count, last, unchained = await self._database.read(look)
         if count != last:

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.check_runner import CheckRunner
+from bough.adapters.verifiers.check_runner import CheckRunner, Work
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.verdict import Check, Disagreement, Report
-from bough.core.journal.run_fold import Run
-from bough.core.tree.task import Task
+from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict import canary as canaries
 from bough.core.verdict import original_tests, test_files
 from bough.core.verdict.check_run import MixedRun
@@ -44,9 +42,9 @@ class OriginalTests:
         self._texts = texts
         self._runner = runner
 
-    async def make_question(self, run: Run, task: Task, check: Check, base: str, product: str = "") -> Question | None:
+    async def make_question(self, work: Work, base: str, product: str = "") -> Question | None:
         """None: nothing on the test side changed since that base. `product`: another tree than the task's."""
-        product = product or task.tree
+        task, check, product = work.task, work.check, product or work.task.tree
         changes = await self._workspaces.changes(base, product)
         if not changes:
             return None
@@ -56,7 +54,7 @@ class OriginalTests:
             before = Over(before, await self._workspaces.texts(base, data))
         known = self._runner.baselines.look(base, check)
         reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
-        request = f"{run.plan.goal.instructions}\n{task.step.instructions}"
+        request = f"{work.run.plan.goal.instructions}\n{task.step.instructions}"
         side = await asyncio.to_thread(
             test_files.restore_test_side, changes, before, after, check.command, reported, request
         )
@@ -66,19 +64,10 @@ class OriginalTests:
         tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
         return Question(base, tree, side.changed, Over(renamed, before), after)
 
-    async def run_tests(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        *,
-        product: str,
-        tests: str,
-        only: Sequence[str] = (),
-        falsify: bool = False,
-    ) -> MixedRun:
+    async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str], falsify: bool) -> MixedRun:
         """See `ports.Verifier.run_tests`."""
-        question = await self.make_question(run, task, check, tests, product) if tests != product else None
+        check = work.check
+        question = await self.make_question(work, tests, product) if tests != product else None
         tree = question.tree if question is not None else product
         texts = await self._texts.of(tree, check.command)
         falsified: set[str] = set()
@@ -89,25 +78,24 @@ class OriginalTests:
             tree = await self._workspaces.graft(tree, tree, (), wrong)
         names = sorted({original_tests.strip_parameters(id) for id in falsified or only})
         alone = narrow(check.command, check.runner, names) if names else None
-        ran = await self._runner.once(run, task, replace(check, command=alone or check.command), tree)
+        ran = await self._runner.once(work.with_command(alone), tree)
         return MixedRun(ran.report, ran.finished.exit_status, tuple(sorted(falsified)), ran.text)
 
-    async def list_disagreements(
-        self, run: Run, task: Task, check: Check, question: Question, now: Report
-    ) -> tuple[Disagreement, ...]:
+    async def list_disagreements(self, work: Work, question: Question, now: Report) -> tuple[Disagreement, ...]:
         """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote.
         `now`: what the check says with the work's own tests."""
-        found = await self._ask_original_tests(run, task, check, question, now)
-        if task.base != question.base and (own := await self.make_question(run, task, check, task.base)) is not None:
-            older = {case.id for case in (await self._runner.at_tree(run, task, check, question.base)).report.cases}
-            theirs = await self._ask_original_tests(run, task, check, own, now)
+        found, base = await self._ask_original_tests(work, question, now), work.task.base
+        if base != question.base and (own := await self.make_question(work, base)) is not None:
+            older = {case.id for case in (await self._runner.at_tree(work, question.base)).report.cases}
+            theirs = await self._ask_original_tests(work, own, now)
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
-        return found or await self._ask_other_tests(run, task, check)
+        return found or await self._ask_other_tests(work)
 
-    async def _ask_other_tests(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
+    async def _ask_other_tests(self, work: Work) -> tuple[Disagreement, ...]:
         """Tests of the task's base that the work changed and its check does not run: each file separately."""
-        question = await self.make_question(run, task, check, task.base)
-        known = await self._runner.at_tree(run, task, check, task.base)
+        run, task = work.run, work.task
+        question = await self.make_question(work, task.base)
+        known = await self._runner.at_tree(work, task.base)
         if question is None or not known.report.cases:
             return ()
         ids = [case.id for case in known.report.cases]
@@ -122,31 +110,28 @@ class OriginalTests:
                 or (alone := find_file_check(path, look)) is None
             ):
                 continue
-            theirs = await self._ask_original_tests(run, task, alone, question)
+            theirs = await self._ask_original_tests(Work(run, task, alone), question)
             found += tuple(replace(one, own=path not in old) for one in theirs)
         return found
 
     async def _ask_original_tests(
-        self, run: Run, task: Task, check: Check, question: Question, now: Report | None = None
+        self, work: Work, question: Question, now: Report | None = None
     ) -> tuple[Disagreement, ...]:
-        known = await self._runner.at_tree(run, task, check, question.base)
+        check, known = work.check, await self._runner.at_tree(work, question.base)
         if not original_tests.has_results(known):
             return ()
         if not known.report.cases and known.exit_status != 0 and not question.before.keys() & {*question.changed}:
             return ()  # Files that the work adds are no original tests: without them the check fails as before.
-        then = await self._runner.at_tree(run, task, check, question.tree)
+        then = await self._runner.at_tree(work, question.tree)
         found = original_tests.find_disagreements(known, then, check.runner, now)
         if found and not original_tests.is_certain(known, found) and len(found) <= RERUN_MOST:
             # Not by chance: what passes when rerun, in another fresh checkout, is flaky.
             named = narrow(check.command, check.runner, list(found)) if original_tests.THE_CHECK not in found else None
-            again = await self._runner.in_fresh_checkout(
-                run, task, replace(check, command=named or check.command), question.tree
-            )
+            again = await self._runner.in_fresh_checkout(work.with_command(named), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
             if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
                 known, again.known(), check.runner, now
             ):
                 found = {}
-        shown = (original_tests.add_expectations(one, question.before, question.after) for one in found.values())
-        return tuple(shown)
+        return tuple(original_tests.add_expectations(one, question.before, question.after) for one in found.values())

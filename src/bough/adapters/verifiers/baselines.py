@@ -20,7 +20,7 @@ from bough.core.acceptance.verdict import Case, Check
 from bough.core.verdict.check_run import Baseline
 from bough.trust.files import Place
 
-FORMAT = 6
+FORMAT = 7
 """Of what is kept: an earlier bough's entries say too little."""
 Measure = Callable[[], Awaitable[Baseline]]
 
@@ -34,10 +34,9 @@ class Baselines:
         self._surroundings = surroundings
         self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
-    def forget(self, tree: str) -> None:
-        """Measure again whatever is next asked about this tree."""
-        for path in self._folder.glob(f"{tree}-*.json"):
-            path.unlink(missing_ok=True)
+    def forget(self, tree: str, check: Check) -> None:
+        """Measure again when this is next asked."""
+        self._path(tree, check).unlink(missing_ok=True)
 
     def find_time(self, tree: str, check: Check) -> float:
         """When the check's result at this tree was kept; 0: it is not."""

@@ -47,7 +47,9 @@ class CheckEnvironment(Struct, frozen=True):
         """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
 
         def read(path: str) -> str | None:
-            if path in texts or self.root is None or last_segment(path) not in _ENVIRONMENTS:
+            found = self.remedies.environment if self.remedies is not None else None
+            elsewhere = found is not None and not found.inside
+            if path in texts or self.root is None or elsewhere or last_segment(path) not in _ENVIRONMENTS:
                 return texts.get(path)
             return Place(self.root, path, links=True).text() or None
 

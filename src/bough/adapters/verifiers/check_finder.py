@@ -19,7 +19,7 @@ from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.project_check import find_runner_behind, shows_runner
 from bough.core.verdict.project_commands import rank_told
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.registry import find_runner
+from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.test_files import is_code, is_foreign, is_product
 from bough.ports import Workspaces
 
@@ -98,6 +98,11 @@ class CheckFinder:
         paths = [path for path in await self._workspaces.paths(tree) if not is_foreign(path)]
         product = [path for path in paths if is_product(path) and is_code(path)] or _guess_product(paths)
         return await self._workspaces.graft(tree, tree, (), dict.fromkeys(product[:MOST_BROKEN], BROKEN))
+
+    async def count_test_files(self, task: Task) -> int:
+        """How many files of the base are named like tests: a suite has a test in each."""
+        paths = await self._workspaces.paths(task.base)
+        return sum(not is_foreign(path) and is_code(path) and find_language(path).is_test_name(path) for path in paths)
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
         """The other candidates for a task's check at its base."""

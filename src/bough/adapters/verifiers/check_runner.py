@@ -16,6 +16,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from bough.adapters.tools.output_text import decode_output
 from bough.adapters.verifiers.baselines import Baselines
 from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered, touch_files
@@ -48,6 +51,19 @@ Seen = tuple[Mapping[str, str], list[str]]
 """What a check must leave alone, and what it may not have left alone."""
 
 
+class Work(Struct, eq=False):
+    """What a check is run for: a task of a run, and its check."""
+
+    run: Run
+    task: Task
+    check: Check
+
+    def with_command(self, command: str | None, runner: str | None = None) -> Work:
+        """The same with another command of the same check; None: with its own."""
+        check, runner = self.check, self.check.runner if runner is None else runner
+        return Work(self.run, self.task, replace(check, command=command or check.command, runner=runner))
+
+
 class _Key(NamedTuple):
     """What determines the result of a check within a run."""
 
@@ -73,42 +89,42 @@ class CheckRunner:
         """By run and task: workspaces with packages of their own."""
         self.baselines = Baselines(home / "baselines", environment.surroundings)
 
-    async def prepare(self, run: Run, task: Task, workspace: Workspace) -> None:
+    async def prepare(self, work: Work, workspace: Workspace) -> None:
         """Before a verdict: the packages that were installed in the task's workspace are lent to its checks from now
         on. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
-        self._lenders.pop((run.name, task.id), None)
-        if await workspace.lends(task.tree):
-            self._lenders[run.name, task.id] = workspace.root
+        key = work.run.name, work.task.id
+        self._lenders.pop(key, None)
+        if await workspace.lends(work.task.tree):
+            self._lenders[key] = workspace.root
             self._results = {key: one for key, one in self._results.items() if key.lender != workspace.root}
 
-    def _find_lender(self, run: Run, task: Task, tree: str) -> Path | None:
+    def _find_lender(self, work: Work, tree: str) -> Path | None:
+        run, task = work.run, work.task
         return self._lenders.get((run.name, task.id)) if tree not in (run.base, task.base) else None
 
-    def once(
-        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
-    ) -> asyncio.Task[CheckRun]:
+    def once(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[CheckRun]:
         """The check on some tree: run now, or its result when it has already run on that tree in this run."""
-        key = _Key(run.name, tree, check.command, bool(task.step.test_command), self._find_lender(run, task, tree))
+        in_folder, lender = bool(work.task.step.test_command), self._find_lender(work, tree)
+        key = _Key(work.run.name, tree, work.check.command, in_folder, lender)
         known = self._results.get(key)
         if known is None or (known.done() and not _may_be_reused(known)):
-            known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(run, task, check, tree, say))
+            known = self._results[key] = asyncio.create_task(self.in_fresh_checkout(work, tree, say))
             for old in [key for key, one in self._results.items() if one.done()][:-KEPT]:
                 del self._results[old]
         return known
 
-    async def in_fresh_checkout(
-        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
-    ) -> CheckRun:
+    async def in_fresh_checkout(self, work: Work, tree: str, say: Say = lambda line: None) -> CheckRun:
         """The check on some tree, whether or not it has already run there: what fails by chance may pass now."""
-        async with self.checkout(run, task, tree) as workspace:
-            return await self._run_check(check, task, tree, workspace, say)
+        async with self.checkout(work, tree) as workspace:
+            return await self._run_check(work, tree, workspace, say)
 
     @asynccontextmanager
-    async def checkout(self, run: Run, task: Task, tree: str) -> AsyncIterator[Workspace]:
+    async def checkout(self, work: Work, tree: str) -> AsyncIterator[Workspace]:
         """A fresh checkout of some tree, like every other one in which a check of this task runs."""
+        run, task = work.run, work.task
         await self.sweep(run)
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        start, lender = run.base or task.base, self._find_lender(run, task, tree)
+        start, lender = run.base or task.base, self._find_lender(work, tree)
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
             await workspace.clear(tree)
@@ -121,22 +137,20 @@ class CheckRunner:
         finally:
             await self._workspaces.discard(run.name, name)
 
-    def at_tree(
-        self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None
-    ) -> asyncio.Task[Baseline]:
+    def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
         """The check's result at a tree: known from before, or measured alongside other work."""
 
         async def measure() -> Baseline:
-            ran = await asyncio.shield(self.once(run, task, check, tree, say))
+            ran = await asyncio.shield(self.once(work, tree, say))
             if ran.finished.exit_status == 0:
                 return ran.known()
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
-            return self._environment.examined(ran, check, Base(texts, paths, task.step.instructions))
+            return self._environment.examined(ran, work.check, Base(texts, paths, work.task.step.instructions))
 
-        if self._find_lender(run, task, tree) is not None:
+        if self._find_lender(work, tree) is not None:
             return asyncio.create_task(measure())
-        return self.baselines.begin(tree, check, measure)
+        return self.baselines.begin(tree, work.check, measure)
 
     async def sweep(self, run: Run) -> None:
         """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
@@ -151,7 +165,8 @@ class CheckRunner:
         await asyncio.gather(*self._sweeping.values(), *self._results.values(), return_exceptions=True)
         await self.baselines.close()
 
-    async def _run_check(self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say) -> CheckRun:
+    async def _run_check(self, work: Work, tree: str, workspace: Workspace, say: Say) -> CheckRun:
+        check, task = work.check, work.task
         texts = await self._texts.of(tree, check.command)
         await workspace.mark()
         # A fresh name each time, so that a report which the agent or an earlier check left is never taken for this one.

@@ -11,15 +11,9 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from bough.adapters.verifiers.ask_original_tests import OriginalTests, Question
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.verdict import Check
-from bough.core.journal.run_fold import Run
-from bough.core.tree.task import Task
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
@@ -35,12 +29,9 @@ PASSES = "also passes with wrong expected values: it proves nothing"
 TELLS = "fails as before the work when the same code runs as a plain program: the work tells whether it is tested"
 
 
-class CheckedWork(Struct, eq=False):
+class CheckedWork(Work, eq=False):
     """A check that ran on a task's tree, with everything that its verdict is based on."""
 
-    run: Run
-    task: Task
-    check: Check
     workspace: Workspace
     say: Say
     question: Question | None
@@ -96,9 +87,7 @@ class ClaimTest:
             return "", f"{tests[0]} asserts nothing about the code"
         base = work.question.base if work.question is not None else task.tree
         asked = (
-            self._originals.run_tests(
-                work.run, task, work.check, product=task.tree, tests=tree, only=only, falsify=True
-            )
+            self._originals.run_tests(work, task.tree, tree, only, falsify=True)
             for tree, group in ((base, old), (task.tree, new))
             if (only := [test for test in group if test not in done])
         )
@@ -136,7 +125,7 @@ class ClaimTest:
 
     async def _fails(self, work: CheckedWork, ground: str, texts: Mapping[str, str]) -> bool:
         tree = await self._workspaces.graft(ground, ground, (), texts)
-        ran = await self._runner.once(work.run, work.task, replace(work.check, dependents=()), tree)
+        ran = await self._runner.once(work, tree)
         return ran.finished.exit_status != 0
 
     # ── as a plain program ─────────────────────────────────────────────────────────────────────────────────────────
@@ -169,8 +158,7 @@ class ClaimTest:
         if plain is None:
             return None
         made = await self._workspaces.graft(tree, tree, (), plain.files)
-        own = replace(work.check, command=plain.command, runner=PLAIN, dependents=())
-        ran = await self._runner.once(work.run, work.task, own, made)
+        ran = await self._runner.once(work.with_command(plain.command, PLAIN), made)
         return read_result(ran.text, ran.finished.exit_status, plain)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -20,13 +20,12 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_artifacts import make_reader
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.verdict import Check, Disagreement, Failure, Verdict
+from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.ids import GOAL
-from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
@@ -61,48 +60,33 @@ class Judge:
         self._originals = originals
         self._claim = claim
 
-    async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
+    async def judge(self, work: Work, workspace: Workspace, say: Say) -> Judgement:
         """Run the check, compare its result with the one at the base, and look for objections to it."""
-        if check is None or not task.step.requires_testing:
-            return Judgement(_rule_without_check(task))
-        await self._runner.prepare(run, task, workspace)
-        ran, question = await self._run_check(run, task, check, workspace, say)
-        work = await self._gather_evidence(run, task, check, workspace, say, question, ran)
-        judgement = await self._make_verdict(work)
+        run, task, check = work.run, work.task, work.check
+        await self._runner.prepare(work, workspace)
+        first, question = await self._run_check(work, workspace, say)
+        # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
+        ran, flaky = await self._rerun_failing(work, first, say)
+        known = await self._runner.at_tree(work, task.base)
+        judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
-            self._runner.baselines.know(task.tree, check, ran.known())
+            self._runner.baselines.know(task.tree, check, first.known())
         return judgement
 
-    async def _run_check(
-        self, run: Run, task: Task, check: Check, workspace: Workspace, say: Say
-    ) -> tuple[CheckRun, Question | None]:
+    async def _run_check(self, work: Work, workspace: Workspace, say: Say) -> tuple[CheckRun, Question | None]:
         """Run the check on the task's tree. What is needed next starts at the same time: the check at the base, and
         the original tests where there is a second processor."""
-        self._runner.at_tree(run, task, check, task.base)
-        under_way = self._runner.once(run, task, check, task.tree, say)
-        question = await self._originals.make_question(run, task, check, run.base or task.base)
+        run, task = work.run, work.task
+        self._runner.at_tree(work, task.base)
+        under_way = self._runner.once(work, task.tree, say)
+        question = await self._originals.make_question(work, run.base or task.base)
         if question is not None and (os.cpu_count() or 1) > 1:
-            self._runner.at_tree(run, task, check, question.tree)
+            self._runner.at_tree(work, question.tree)
         ran = await asyncio.shield(under_way)
         if ran.finished.exit_status != 0 or not ran.report.passed:
             ran = replace(ran, gone=tuple(await workspace.list_others(task.tree)))
         return ran, question
-
-    async def _gather_evidence(
-        self,
-        run: Run,
-        task: Task,
-        check: Check,
-        workspace: Workspace,
-        say: Say,
-        question: Question | None,
-        ran: CheckRun,
-    ) -> CheckedWork:
-        # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
-        ran, flaky = await self._rerun_failing(run, check, ran, task, say)
-        known = await self._runner.at_tree(run, task, check, task.base)
-        return CheckedWork(run, task, check, workspace, say, question, ran, flaky, known)
 
     async def _make_verdict(self, work: CheckedWork) -> Judgement:
         reason, passed = await self._rule_on_run(work)
@@ -162,9 +146,8 @@ class Judge:
     async def _find_mended(self, work: CheckedWork) -> tuple[str, ...]:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
-        run, task, check, question = work.run, work.task, work.check, work.question
-        was = await self._runner.at_tree(run, task, check, run.base or task.base)
-        now = work.ran.known() if question is None else await self._runner.at_tree(run, task, check, question.tree)
+        was = await self._runner.at_tree(work, work.run.base or work.task.base)
+        now = work.ran.known() if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_mended(was, now)
 
     async def _describe_limits(self, work: CheckedWork) -> str:
@@ -177,26 +160,23 @@ class Judge:
 
     async def _find_lost(self, work: CheckedWork) -> str:
         """Tests that ran at the base and do not run now. Where the original tests run, they cover these."""
-        run, task, check, ran, known = work.run, work.task, work.check, work.ran, work.known
+        task, command, ran, known = work.task, work.check.command, work.ran, work.known
         if task.step.may_edit_tests or work.question is not None:
             return ""
-        before = await self._texts.of(task.base, check.command)
-        after = await self._texts.of(task.tree, check.command)
-        same = Same(before, after)
+        same = Same(await self._texts.of(task.base, command), await self._texts.of(task.tree, command))
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
         # The number of tests may already vary at the base: only what runs there twice can be lost.
-        again = await self._runner.in_fresh_checkout(run, task, check, task.base)
+        again = await self._runner.in_fresh_checkout(work, task.base)
         return rulings.find_lost(ran.report, known.report, same, again.report)
 
     # ── objections to a check that passed ──────────────────────────────────────────────────────────────────────────
 
     async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
         """Something other than the tree was tested."""
-        task, check = work.task, work.check
         if other := sorted({*work.ran.rewritten} - {*work.known.rewritten}):
             return Objection(f"the check passed, but {other[0]} was replaced while it ran")
-        texts = await self._texts.of(task.tree, check.command)
+        texts = await self._texts.of(work.task.tree, work.check.command)
         forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)
         return Objection(f"the check passed, but {forged[0]}") if forged else None
 
@@ -205,9 +185,7 @@ class Judge:
         if work.question is None:
             return None
         work.say("test files changed: running the original tests against the new code")
-        found = await self._originals.list_disagreements(
-            work.run, work.task, work.check, work.question, work.ran.report
-        )
+        found = await self._originals.list_disagreements(work, work.question, work.ran.report)
         if not found:
             return None
         if _is_allowed(work.task, found):
@@ -219,7 +197,7 @@ class Judge:
         run, task = work.run, work.task
         if not run.base or run.base == task.base or task.step.may_edit_tests:
             return None
-        older = await self._runner.at_tree(run, task, work.check, run.base)
+        older = await self._runner.at_tree(work, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
 
@@ -231,14 +209,13 @@ class Judge:
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
         whole work."""
-        run, task, check, say = work.run, work.task, work.check, work.say
-        for other in check.dependents if task.id == GOAL else ():
-            theirs = replace(check, command=other.command, runner=other.runner, dependents=())
-            before = await self._runner.at_tree(run, task, theirs, run.base or task.base)
+        for other in work.check.dependents if work.task.id == GOAL else ():
+            theirs = work.with_command(other.command, other.runner)
+            before = await self._runner.at_tree(theirs, work.run.base or work.task.base)
             if before.exit_status != 0:
                 continue  # It says nothing here: its own environment may be missing.
-            say(f"the tests of {other.folder}/, which needs this project, run too")
-            now = await self._runner.once(run, task, theirs, task.tree, say)
+            work.say(f"the tests of {other.folder}/, which needs this project, run too")
+            now = await self._runner.once(theirs, work.task.tree, work.say)
             if now.finished.exit_status != 0:
                 why = f"the check passed, but not that of {other.folder}/, which needs this project"
                 return Objection(f"{why}: {describe_result(now.finished)}", ran=now, known=before)
@@ -246,55 +223,49 @@ class Judge:
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def _rerun_failing(
-        self, run: Run, check: Check, ran: CheckRun, task: Task, say: Say
-    ) -> tuple[CheckRun, tuple[str, ...]]:
+    async def _rerun_failing(self, work: Work, ran: CheckRun, say: Say) -> tuple[CheckRun, tuple[str, ...]]:
         """Failing tests are rerun once, alone; when all of them pass then, so is the whole check. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
-        failing = [case.id for case in ran.report.failing]
+        task, check, failing = work.task, work.check, [case.id for case in ran.report.failing]
         command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.tree, say)
-        passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
+        passing = await self._list_passing(work.with_command(command), task.tree, say)
         flaky = tuple(id for id in failing if id in passing)
-        baseline = self._runner.at_tree(run, task, check, task.base)
-        unproven = rulings.find_unproven(flaky, (await baseline).report) if flaky else ()
+        known = self._runner.at_tree(work, task.base)
+        unproven = rulings.find_unproven(flaky, (await known).report) if flaky else ()
+        at_base = narrow(check.command, check.runner, list(unproven)) if unproven else None
         if unproven:
-            sometimes = await self._find_flaky_at_base(run, task, check, unproven)
+            # Those that failed at the base and pass there when rerun were flaky before the work.
+            sometimes = await self._list_passing(work.with_command(at_base), task.base) if at_base else set()
             flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
+        again = await self._runner.in_fresh_checkout(work, task.tree, say)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
-    async def _find_flaky_at_base(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
-        """Tests that failed at the base and pass there when rerun: those were flaky before the work."""
-        command = narrow(check.command, check.runner, list(ids))
-        if command is None:
-            return set()
-        alone = await self._runner.in_fresh_checkout(run, task, replace(check, command=command), task.base)
-        return {case.id for case in alone.report.cases if case.outcome == "passed"}
+    async def _list_passing(self, work: Work, tree: str, say: Say = lambda line: None) -> set[str]:
+        """The tests that pass when the check runs once more on a tree."""
+        ran = await self._runner.in_fresh_checkout(work, tree, say)
+        return {case.id for case in ran.report.cases if case.outcome == "passed"}
 
     # ── beside the verdict ────────────────────────────────────────────────────────────────────────────────────────
 
-    async def regressions(
-        self, run: Run, task: Task, check: Check, before: Sequence[str], say: Say
-    ) -> tuple[Failure, ...]:
+    async def regressions(self, work: Work, before: Sequence[str], say: Say) -> tuple[Failure, ...]:
         """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot run or does
         not finish says nothing here."""
-        now = await self._runner.at_tree(run, task, check, task.tree, say)
+        now = await self._runner.at_tree(work, work.task.tree, say)
         if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
             return ()
         found: dict[str, None] = {}
         for tree in before:
-            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(run, task, check, tree, say)))
+            found |= dict.fromkeys(rulings.find_broken(now, await self._runner.at_tree(work, tree, say)))
             if len(found) >= len(now.report.failing):
                 break
         if not found:
             return ()
         # A regression blames somebody else's work, so it has to show twice.
-        again = await self._runner.in_fresh_checkout(run, task, check, task.tree, say)
+        again = await self._runner.in_fresh_checkout(work, work.task.tree, say)
         still = {case.id: case for case in again.report.failing}
         if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
             return ()
@@ -303,7 +274,7 @@ class Judge:
         return tuple(Failure(id, "regression", texts[id]) for id in kept[: rulings.SHOWN_FAILURES])
 
 
-def _rule_without_check(task: Task) -> Verdict:
+def rule_without_check(task: Task) -> Verdict:
     if not task.step.requires_testing:
         return Verdict("passed", "no check was required", tree=task.tree)
     if not is_for_agents(task.step):

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, to_argv
+from bough.adapters.verifiers.check_runner import KEPT, CheckRunner, Say, Work, to_argv
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
-from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
@@ -60,27 +59,23 @@ class Prober:
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
-    async def probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool = False
-    ) -> tuple[Probed, ...]:
+    async def probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool = False) -> tuple[Probed, ...]:
         """The results of all of them: of those that are not known to pass on this very tree, by running them."""
-        known = self._passed.setdefault((run.name, task.tree), set())
+        known = self._passed.setdefault((work.run.name, work.task.tree), set())
         fresh = [probe for probe in chosen if probe not in known]
-        ran = {one.name: one for one in (await self._probe(run, task, check, fresh, say, once) if fresh else ())}
+        ran = {one.name: one for one in (await self._probe(work, fresh, say, once) if fresh else ())}
         if not once:
             known |= {probe for probe in fresh if ran[probe.name].outcome == "passed"}
         for old in list(self._passed)[:-KEPT]:
             del self._passed[old]
         return tuple(ran.get(probe.name) or Probed(probe.name, "passed") for probe in chosen)
 
-    async def _probe(
-        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say, once: bool
-    ) -> tuple[Probed, ...]:
-        used = await self._find_framework(task, check)
+    async def _probe(self, work: Work, chosen: Sequence[Probe], say: Say, once: bool) -> tuple[Probed, ...]:
+        task, used = work.task, await self._find_framework(work.task, work.check)
         paths = await self._workspaces.paths(task.tree)
         framework = probe_forms.find_form(used, paths).framework
         results: list[Probed] = []
-        async with self._runner.checkout(run, task, task.tree) as workspace:
+        async with self._runner.checkout(work, task.tree) as workspace:
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
             passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):

@@ -59,6 +59,8 @@ class Remedies:
                 )
             case "loopback":
                 return "Let commands reach the services of this machine: pass `--network loopback`."
+            case "submodule":
+                return "Fetch it with `git submodule update --init --recursive`."
             case "permission":
                 return (
                     "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does "

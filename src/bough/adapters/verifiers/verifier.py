@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_finder import CheckFinder
-from bough.adapters.verifiers.check_runner import CheckRunner, Say
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import ClaimTest
-from bough.adapters.verifiers.judge import Judge
+from bough.adapters.verifiers.judge import Judge, rule_without_check
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.probes import Form, Probe, Probed
@@ -23,7 +23,6 @@ from bough.core.events import BaseChecked
 from bough.core.journal.run_fold import Run
 from bough.core.tree.task import Task
 from bough.core.verdict import rulings
-from bough.core.verdict.cases import count_told
 from bough.core.verdict.check_run import CRASHED, Baseline, MixedRun
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
@@ -61,7 +60,7 @@ class ProjectVerifier:
         await self._runner.sweep(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
-            await asyncio.wait([self._runner.at_tree(run, task, check, task.base)])
+            await asyncio.wait([self._runner.at_tree(Work(run, task, check), task.base)])
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
@@ -70,69 +69,102 @@ class ProjectVerifier:
         return rulings.describe_baseline(known, task.step.instructions, task.rules.accept_failing, check.runner)
 
     async def at_base(self, run: Run, task: Task, check: Check, progress: Say, *, fresh: bool = False) -> BaseChecked:
+        kept = await self._list_kept(task, check)
+        best = (await self._choose(task, kept))[0] if kept else check
+        now = await self._run_at_base(run, task, best, progress, fresh)
+        if len(kept) > 1 and now.is_telling:  # An earlier process found out which one runs here.
+            return self._tell(task, *self._prefer(check, kept[0][1], best, now))
+        if best is not check:
+            now = await self._run_at_base(run, task, check, progress, fresh)
+        if not now.ran_tests:
+            check, now = await self._try_others(run, task, check, now, progress, fresh)
+        return self._tell(task, check, now)
+
+    async def _run_at_base(self, run: Run, task: Task, check: Check, say: Say, fresh: bool) -> Baseline:
         if fresh:
-            self._runner.baselines.forget(task.base)
-        known = await self._runner.at_tree(run, task, check, task.base, progress)
-        if not known.ran_tests:
-            check, known = await self._try_others(run, task, check, known, progress)
+            self._runner.baselines.forget(task.base, check)
+        return await self._runner.at_tree(Work(run, task, check), task.base, say)
+
+    async def _list_kept(self, task: Task, check: Check) -> list[tuple[Check, Baseline]]:
+        """The candidates whose results at the base are known from before, where the first ran no test."""
+        first = self._runner.baselines.look(task.base, check)
+        if first is None or first.ran_tests:
+            return []
+        others = await self._finder.list_others(task, check)
+        found = ((each, self._runner.baselines.look(task.base, each)) for each in others)
+        return [(check, first), *((each, known) for each, known in found if known is not None)]
+
+    def _tell(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
         return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
 
     async def _try_others(
-        self, run: Run, task: Task, check: Check, known: Baseline, say: Say
+        self, run: Run, task: Task, check: Check, known: Baseline, say: Say, fresh: bool
     ) -> tuple[Check, Baseline]:
-        """The candidate that runs the most tests, where the first runs none. Failing tests are no reason to switch: the
-        suite that shows the person's bug is the right one."""
+        """The best candidate, where the first runs no test."""
         tried, until = [(check, known)], time.monotonic() + TRYING
         for other in await self._finder.list_others(task, check):
             if (left := until - time.monotonic()) < 1:
                 break
             say(f"{check.command} ran no test: trying {other.command}")
             briefly = replace(task, rules=replace(task.rules, check_timeout=min(left, task.rules.check_timeout)))
-            tried.append((other, await self._runner.at_tree(run, briefly, other, task.base, say)))
-        best, found = max(tried, key=lambda each: (each[1].ran_tests, each[1].mute and not each[1].exit_status))
-        if best is check:
-            return check, known
+            tried.append((other, await self._run_at_base(run, briefly, other, say, fresh)))
+        best, found = await self._choose(task, tried)
+        return self._prefer(check, known, best, found)
+
+    async def _choose(self, task: Task, tried: Sequence[tuple[Check, Baseline]]) -> tuple[Check, Baseline]:
+        """The one that runs the most tests; one that lacks something that can be installed comes before one that does
+        not even start. Failing tests are no reason to switch: the suite that shows the person's bug is the right one.
+        Where the first only lacks what can be installed, another takes its place when it runs as
+        much: a few tests that happen to run here prove little."""
+        first, *others = tried
+        if first[1].lacking:
+            least = await self._finder.count_test_files(task)
+            others = [one for one in others if one[1].runs_whole(least)]
+        return max([first, *others], key=lambda one: (one[1].ran_tests, one[1].is_telling, one[1].lacking != ""))
+
+    def _prefer(self, check: Check, known: Baseline, best: Check, found: Baseline) -> tuple[Check, Baseline]:
+        if best.command == check.command:
+            return check, found
         self._finder.preferred = best.command
         how = "runs no test" if known.started else "times out" if known.exit_status is None else "cannot run here"
         return replace(best, why=f"{best.why}, and `{check.command}` {how}"), found
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         check = await self.find(task)
-        candidates = [check, *await self._finder.list_others(task, check)] if check is not None else []
-        kept = [(each, known) for each in candidates if (known := self._runner.baselines.look(task.base, each))]
-        if not kept:
+        known = self._runner.baselines.look(task.base, check) if check is not None else None
+        if check is None or known is None:
             return None
-        best, known = max(kept, key=lambda pair: pair[1].ran_tests)
-        told = self._environment.told(best, known, task.rules.accept_failing, task.step.instructions)
-        return told, self._runner.baselines.find_time(task.base, best)
+        best, known = await self._choose(task, await self._list_kept(task, check) or [(check, known)])
+        return self._tell(task, best, known), self._runner.baselines.find_time(task.base, best)
 
     def prefer(self, command: str, scouted: bool = False) -> None:
         self._finder.preferred, self._finder.scouted = command, scouted
 
     async def try_check(self, run: Run, task: Task, command: str, progress: Say) -> BaseChecked | str:
         check = await self._finder.make_scouted(task, command)
-        known = await self._runner.at_tree(run, task, check, task.base, progress)
+        work = Work(run, task, check)
+        known = await self._runner.at_tree(work, task.base, progress)
         if known.lacking:
             return known.lacking
-        ran = await self._runner.once(run, task, check, task.base)
-        if not known.ran_tests and not count_told(ran.text):
+        if not known.ran_tests:
             return "no test was seen in its output"
         broken = await self._finder.break_product(task.base)
-        on_broken = await self._runner.once(run, task, check, broken, progress)
+        on_broken = await self._runner.once(work, broken, progress)
         now = on_broken.known()
         if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
             return "it passes on a broken product, too"
         self.prefer(command, scouted=True)
-        told = self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
-        return replace(told, scouted=True)
+        return replace(self._tell(task, check, known), scouted=True)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
-        return await self._judge.judge(run, task, check, workspace, progress)
+        if check is None or not task.step.requires_testing:
+            return Judgement(rule_without_check(task))
+        return await self._judge.judge(Work(run, task, check), workspace, progress)
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Say
     ) -> tuple[Failure, ...]:
-        return await self._judge.regressions(run, task, check, before, progress)
+        return await self._judge.regressions(Work(run, task, check), before, progress)
 
     async def run_tests(
         self,
@@ -145,12 +177,10 @@ class ProjectVerifier:
         only: Sequence[str] = (),
         falsify: bool = False,
     ) -> MixedRun:
-        return await self._originals.run_tests(
-            run, task, check, product=product, tests=tests, only=only, falsify=falsify
-        )
+        return await self._originals.run_tests(Work(run, task, check), product, tests, only, falsify)
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
-        known = await self._runner.at_tree(run, task, check, task.base)
+        known = await self._runner.at_tree(Work(run, task, check), task.base)
         return known.exit_status is not None and 0 < known.exit_status < CRASHED
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
@@ -159,7 +189,7 @@ class ProjectVerifier:
     async def probe(
         self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say, *, once: bool = False
     ) -> tuple[Probed, ...]:
-        return await self._prober.probe(run, task, check, chosen, progress, once)
+        return await self._prober.probe(Work(run, task, check), chosen, progress, once)
 
     async def close(self) -> None:
         for begun in self._begun:

@@ -102,7 +102,8 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     text = goal.instructions
     if goal.steps or goal.criteria:
         return GoalReading(_name_kinds(_list_plan_requirements(goal), text, kinds))
-    places = sorted({place.start for words in starts if (place := find_quote(words, text))})
+    # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
+    places = sorted({len(text[: place.start].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
     blocks = _refine(text, _split_by_form(text, places), places)
     idle = [place.start for one in kinds if one.kind == "background" and (place := find_quote(one.begins, text))]
     kept = [block for block in blocks if not any(block.start <= at < block.start + 4 for at in idle)] or blocks

@@ -176,9 +176,11 @@ def _move(items: Mapping[str, BacklogItem], item: str, before: str) -> Mapping[s
     return moved
 
 
-def check_needs(entries: Mapping[str, GoalEntry]) -> None:
-    """Refuse a list in which a goal needs one that is not there, itself, or one that needs it."""
-    for name, entry in entries.items():
+def check_needs(known: Mapping[str, GoalEntry], changed: Mapping[str, GoalEntry]) -> None:
+    """Refuse a change after which a goal needs one that is not there, itself, or one that needs it. A known goal whose
+    need was dropped is no reason to refuse: it waits, and the page says for what."""
+    entries = {**known, **changed}
+    for name, entry in changed.items():
         for need in entry.needs:
             if need not in entries:
                 raise UsageError(f"`{name}` needs `{need}`, which is not in the backlog: add that goal first.")

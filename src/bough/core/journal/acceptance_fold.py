@@ -37,6 +37,8 @@ def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task
             task.acceptance,
             judged=True,
             verdict=verdict,
+            endless=task.acceptance.endless or (verdict.exit_status is None and seconds > 0),
+            longest=max(task.acceptance.longest, seconds if verdict.exit_status is not None else 0.0),
             best=verdict if _is_no_worse(verdict, task.acceptance.best) else task.acceptance.best,
         ),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
@@ -112,7 +114,9 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The outside agent that does it; empty: the run's choice; `bough`: bough's own."""
 
     run: str = ""
-    """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""
+    """A command that is the whole step: no agent, done when it exits with 0. A shell runs it."""
+    env: dict[str, str] = {}
+    """Environment variables of the command: values of placeholders, which no shell ever reads as code."""
     work: str = ""
     """The finished run whose work is the step: it is merged and proven, and no agent works on it."""
     do: Literal["", "break", "continue"] = ""
@@ -164,6 +168,15 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """A goal starts as one leaf, without an estimate of its size."""
     prompts: Literal["plain", "optimised"] = "plain"
     """What planners are told: bough's own guidance, or that which `bough optimise planner` found to be better."""
+
+
+def describe_command(step: Step) -> str:
+    """Return the command of a `run` step as people read it: with its values in place."""
+
+    def render(found: re.Match[str]) -> str:
+        return shlex.quote(step.env[found[1]]) if found[1] in step.env else found[0]
+
+    return re.sub(r'"\$(\w+)"', render, step.run)
 
 
 def count_leaves(step: Step) -> int:

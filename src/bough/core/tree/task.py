@@ -33,6 +33,9 @@ from bough.core.tree.task_groups import (
 )
 from bough.core.tree.task_state import SETTLED, State
 
+ENDLESS = 60.0
+"""Seconds that a check may take at least, whatever others took."""
+
 
 class Attempt(Struct, frozen=True):
     """One agent's rounds from one starting context."""
@@ -115,6 +118,14 @@ class Task(Struct, frozen=True):
     def in_text(self) -> bool:
         """The current agent acts by blocks in its text."""
         return self.attempt is not None and self.attempt.protocol == "text"
+
+    @property
+    def check_timeout(self) -> float:
+        """Seconds that the next check may take. A small model that has written a loop without an end writes it again,
+        and each would take all the time there is: after the first, a check gets ten times what others took."""
+        most, known = self.rules.check_timeout, self.acceptance
+        repeats = self.in_text and known.endless and known.longest > 0
+        return min(most, max(ENDLESS, 10 * known.longest)) if repeats else most
 
     @property
     def outside(self) -> bool:

@@ -200,6 +200,10 @@ class TaskAcceptance(Struct, frozen=True):
     """The failing verdict with the fewest failures: a repair that made things worse is rolled back to its tree."""
     judged: bool = False
     """The verdict is about the current claim."""
+    endless: bool = False
+    """A check was stopped because of its time."""
+    longest: float = 0.0
+    """Seconds of the longest check that ended by itself."""
     repairs: int = 0
     probe_repairs: int = 0
     """How many of the repairs were for failing probes."""

@@ -7,7 +7,10 @@ import signal
 from msgspec import Struct
 
 from bough.core.acceptance.verdict import Report
+from bough.core.verdict.cases import count_told
 
+_READ = 20_000
+"""Characters at the end of an unknown output in which tests are looked for."""
 CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
 
@@ -48,14 +51,27 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """Ignored files that a failing check's output names."""
     said: str = ""
     """The end of a failing check's output."""
+    told: int = 0
+    """How many tests an output that no reader knows speaks of."""
 
     @property
     def ran_tests(self) -> int:
         """How many tests it ran. What could not be loaded did not run; nor did a test that cannot run here."""
         report = self.report
+        if self.mute and not self.lacking:
+            return self.told
         errors = sum(case.outcome == "error" for case in report.failing)
         failed = max(report.failed - max(errors, len(self.aside)), 0)
         return 0 if self.lacking or self.exit_status is None else report.passed + failed
+
+    def runs_whole(self, least: int) -> bool:
+        """It lacks nothing, for no test of it, and runs at least so many."""
+        return self.ran_tests >= max(least, 1) and not self.lacking and not self.aside
+
+    @property
+    def is_telling(self) -> bool:
+        """It ran tests, or it ended without a word about them; not because something that it uses was missing."""
+        return self.ran_tests > 0 or (self.mute and not self.lacking and (self.exit_status == 0 or self.refuted != ""))
 
     @property
     def started(self) -> bool:
@@ -87,8 +103,16 @@ class CheckRun(Struct, frozen=True):
 
     def known(self) -> Baseline:
         finished = self.finished
+        told = count_told(self.text[-_READ:]) if self.report.how == "exit status" else 0
         return Baseline(
-            self.report, self.closed, finished.exit_status, self.refuted, self.rewritten, self.ended, finished.seconds
+            self.report,
+            self.closed,
+            finished.exit_status,
+            self.refuted,
+            self.rewritten,
+            self.ended,
+            finished.seconds,
+            told=told,
         )
 
 

@@ -67,7 +67,7 @@ class PlainProgram(Struct, frozen=True):
 class Missing(Struct, frozen=True):
     """Something that a check lacks in order to report anything."""
 
-    kind: Literal["command", "package", "service", "loopback", "network", "permission"]
+    kind: Literal["command", "package", "service", "loopback", "network", "permission", "submodule"]
     name: str
     """The command or package; for a service, its address; for the network, a host."""
     why: str = ""
@@ -87,6 +87,8 @@ class Missing(Struct, frozen=True):
                 return f"nothing answers at {self.name}: a service the tests need is not running"
             case "loopback":
                 return f"{self.name} answers on this machine, but commands cannot reach it"
+            case "submodule":
+                return f"the git submodule {self.name} is empty"
             case "permission":
                 return f"commands may not use {self.name}"
             case _:
@@ -246,13 +248,17 @@ class Language:
                     continue
                 where = self.find_declaration(name, manifests)
                 if where is not None:
-                    return Missing("package", self.find_top(name), where, self.name)
-                undeclared = undeclared or Missing("package", self.find_top(name), "", self.name, declared=False)
+                    return Missing("package", self.name_package(name), where, self.name)
+                undeclared = undeclared or Missing("package", self.name_package(name), "", self.name, declared=False)
         return undeclared
 
     def find_top(self, module: str) -> str:
         """The name of a module as its package and the project's folders have it."""
         return re.split(r"[/.]|::", module)[0]
+
+    def name_package(self, module: str) -> str:
+        """What people install for a module."""
+        return self.find_top(module)
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
         """The manifest that names the package of a module; empty: everybody knows that it is one; None: nothing

@@ -8,6 +8,7 @@ has to write, and a script that does not exist yet may be too: neither is missin
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
@@ -18,7 +19,13 @@ from bough.core.verdict.language import Missing
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES
 
-_DEPENDENCY_FILES = "|".join(language.dependency_files for language in LANGUAGES if language.dependency_files)
+_SUBMODULES = ".gitmodules"
+_DEPENDENCY_FILES = "|".join(
+    (
+        rf"^{re.escape(_SUBMODULES)}$",
+        *(language.dependency_files for language in LANGUAGES if language.dependency_files),
+    )
+)
 _ABOUT_TESTS = r"\b(?:tests?|specs?|suite|check|green|CI)\b"
 
 
@@ -42,11 +49,12 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
     """What a failed check lacks as a whole. Tests that ran show that the check itself can run."""
     if exit_status in (0, None):
         return None
-    if found := _find_missing_command(exit_status, command, text, base.paths):
+    found = _find_empty_submodule(text, base) or _find_missing_command(exit_status, command, text, base)
+    if found is not None:
         return found
     failing = report.failing
     if report.passed and failing:
-        return None
+        return _find_what_most_lack(report, base)
     own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
@@ -60,14 +68,29 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
 
 def set_aside(report: Report, base: Base) -> dict[str, str]:
     """The failing tests that cannot run here, and what each lacks. Where no test runs, the whole is to be judged."""
-    lacks: dict[str, str] = {}
+    found = _list_lacks(report, base)
+    lacks = {id: str(one) if one.declared else f"{one}{_UNDECLARED}" for id, one in found.items()}
+    return lacks if report.passed or len(lacks) < len(report.failing) else {}
+
+
+def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
     own = _list_own_names(base.paths)
+    lacks: dict[str, Missing] = {}
     for case in report.failing:
         said = f"{case.message}\n{case.trace}"
         found = _find_package([said], base, own) or _find_elsewhere(said)
         if found is not None and (found.declared or not _is_named(found.name, case.id)):
-            lacks[case.id] = str(found) if found.declared else f"{found}{_UNDECLARED}"
-    return lacks if report.passed or len(lacks) < len(report.failing) else {}
+            lacks[case.id] = found
+    return lacks
+
+
+def _find_what_most_lack(report: Report, base: Base) -> Missing | None:
+    """The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded."""
+    lacks = _list_lacks(report, base).values()
+    packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
+    most = next((one for one, _ in packages.most_common(1)), None)
+    few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
+    return most if most is not None and few and not _is_named(most.name, base.goal) else None
 
 
 _UNDECLARED = ", and nothing here declares it"
@@ -121,18 +144,26 @@ def _find_package(said: Iterable[str], base: Base, own: set[str]) -> Missing | N
     return next((hit for hit in found if hit.declared), found[0] if found else None)
 
 
+def _find_empty_submodule(text: str, base: Base) -> Missing | None:
+    """A folder that git fills from another repository, has not filled yet, and the output names."""
+    named = re.findall(r"(?m)^\s*path\s*=\s*(\S+)", base.manifests.get(_SUBMODULES, ""))
+    empty = [path for path in named if not any(own.startswith(f"{path}/") for own in base.paths)]
+    return next((Missing("submodule", path) for path in empty if re.search(rf"(?<!\w){re.escape(path)}\b", text)), None)
+
+
 # ── commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 _NOT_FOUND = re.compile(
     r"(?:^|[\s:'‘`])([\w.+@/-]+)['’`]?: (?:command not found|not found|No such file or directory|Permission denied"
     r"|cannot execute.*)\s*$"
-    r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT",
+    r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
+    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'",
     re.MULTILINE,
 )
-_ENDED = r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: "
+_ENDED = r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
 
 
-def _find_missing_command(exit_status: int | None, command: str, text: str, paths: Collection[str]) -> Missing | None:
+def _find_missing_command(exit_status: int | None, command: str, text: str, base: Base) -> Missing | None:
     """A name, or the path of something installed. Any other path is a file of the project that the work may have to
     create."""
     if exit_status not in (126, 127) and not re.search(_ENDED, text):
@@ -141,9 +172,9 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, path
     first = next((part[0].text for part in split_commands(command)), "")
     names = names or ([first] if exit_status in (126, 127) else [])
     for name in reversed(names):
-        own = name.removeprefix("./") in paths or ("/" in name and not _is_installed(name))
+        own = name.removeprefix("./") in base.paths or ("/" in name and not _is_installed(name))
         if name and not own:
-            return Missing("command", name, language=_find_owner(last_segment(name)))
+            return Missing("command", name, language=_find_owner(last_segment(name), base))
     return None
 
 
@@ -151,9 +182,11 @@ def _is_installed(path: str) -> bool:
     return path.startswith("/") or is_made_folder(parent_folder(path))
 
 
-def _find_owner(program: str) -> str:
-    """The language whose package managers install a program."""
-    return next((language.name for language in LANGUAGES if program in language.installed_runners), "")
+def _find_owner(program: str, base: Base) -> str:
+    """The language whose package managers install a program: it is known for that, or a manifest names it."""
+    known = (language.name for language in LANGUAGES if program in language.installed_runners)
+    named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
+    return next(known, "") or next(named, "")
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

@@ -29,6 +29,8 @@ _MOST_FILES = 20
 
 _KEY = r"(?:[-*]\s+)?(?!(?:name|uses|if|description|title|deps)\s*[:=])(?:[\w.-]+\s*[:=]\s*)?[|>]?[-+]?\s*"
 """What stands before a command on a line: `- run: `, `test = `, `script: `."""
+_FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\n?|[ \t]*\n)+)"
+"""A text of several lines in YAML that stands for one."""
 _PROMPT = r"(?:[$%❯#]\s+)?"
 _CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
 _PLACEHOLDER = r"\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?|\"?\$@\"?"
@@ -87,7 +89,8 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
 
 def _list_lines(path: str, text: str) -> Iterator[str]:
     folder = ""
-    for line in _list_code(path, re.sub(r"\\\n\s*", " ", text)):
+    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", text)
+    for line in _list_code(path, re.sub(r"\\\n\s*", " ", folded)):
         for command in (*_unwrap_calls(line), _unwrap(line)):
             words = split_commands(command)
             if not words:

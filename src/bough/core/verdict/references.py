@@ -41,14 +41,16 @@ def list_defined(text: str) -> set[str]:
 
 def names_file(text: str, path: str) -> bool:
     """Whether a text names a file, or in quotes the folder that it is in."""
-    name, folder = re.escape(last_segment(path)), re.escape(last_segment(parent_folder(path)))
-    inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
-    return re.search(rf"(?<![\w-]){name}(?![\w-]){inside}", text) is not None
+    name, folder = last_segment(path), last_segment(parent_folder(path))
+    return (name in text and re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None) or (
+        bool(folder) and folder in text and re.search(rf"[\"'/]{re.escape(folder)}[\"'/]", text) is not None
+    )
 
 
 def names_path(text: str, path: str) -> bool:
     """Whether a command line or a recipe names a file by its whole path."""
-    return re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
+    # Asked about every path of a tree: a pattern for each takes much longer than all else.
+    return path in text and re.search(rf"(?<![\w/.-])(?:\./)?{re.escape(path)}(?![\w/-])", text) is not None
 
 
 def is_loading(line: str) -> bool:
@@ -58,8 +60,9 @@ def is_loading(line: str) -> bool:
 
 def loads(text: str, path: str) -> bool:
     """Whether code loads a module or sources a script, by the name of its file."""
-    stem = rf"(?<![\w-]){re.escape(find_stem(path))}(?![\w-])"
-    return any(re.search(stem, line) and is_loading(line) for line in text.splitlines())
+    name = find_stem(path)
+    stem = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return name in text and any(re.search(stem, line) and is_loading(line) for line in text.splitlines())
 
 
 class ReadFiles:
@@ -77,8 +80,9 @@ class ReadFiles:
         self._called = called
         code = [path for path in texts if is_code(path)]
         named = {path for path in code if names_path(called, path)}
-        self.roots = sorted({path for path in code if is_test(path)} | named)
-        self._others = [path for path in code if path not in self.roots]
+        roots = {path for path in code if is_test(path)} | named
+        self.roots = sorted(roots)
+        self._others = [path for path in code if path not in roots]
         self._helpers: dict[str, bool] = {}
 
     def is_helper(self, path: str) -> bool:
@@ -124,14 +128,10 @@ class ReadFiles:
 
     def _is_sourced(self, path: str) -> bool:
         """A script that only the check's own scripts load, where the product is in another language."""
-        beside = [other for other in self._others if not find_language(other).scripts]
+        if not find_language(path).scripts or all(find_language(other).scripts for other in self._others):
+            return False
         loading = [other for other in self._texts if other != path and loads(self._texts[other], path)]
-        return (
-            find_language(path).scripts
-            and bool(beside)
-            and any(other in self.roots for other in loading)
-            and all(find_language(other).scripts for other in loading)
-        )
+        return any(other in self.roots for other in loading) and all(find_language(other).scripts for other in loading)
 
     def _reads_data(self, path: str) -> bool:
         if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):

@@ -21,8 +21,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Case
+from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
+from bough.core.verdict.cases import make_case
 from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -122,6 +123,13 @@ class Runner:
     in_parts: ClassVar[bool] = False
     """It prints one for each part: together they are the run."""
     near_end: ClassVar[int] = NEAR_END
+    named: ClassVar[str] = ""
+    """Lines that report one test each by its name, as a pattern with the groups `test` and `outcome`; where
+    a group `skipped` is not empty, it did not run."""
+    outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
+    """What the outcomes in `named` mean; any other is a failure."""
+    said_before: ClassVar[bool] = False
+    """What a test printed stands before such a line; otherwise after it."""
     steps: ClassVar[tuple[str, ...]] = ()
     """Lines that report one test each, as patterns whose first group is the outcome."""
     bad: ClassVar[frozenset[str]] = frozenset()
@@ -207,7 +215,19 @@ class Runner:
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """Single tests that its output names."""
-        return ()
+        found: list[tuple[re.Match[str], list[str]]] = []
+        said: list[str] = []
+        for line in lines if self.named else ():
+            if match := re.fullmatch(self.named, line.strip()):
+                found.append((match, said if self.said_before else []))
+                said = [] if self.said_before else found[-1][1]
+            elif line.strip():
+                said.append(line.rstrip())
+        for match, told in found:
+            known = self.outcomes.get(match["outcome"] or "", "failed")
+            outcome: CaseOutcome = "skipped" if match.groupdict().get("skipped") else known
+            trace = "\n".join(told[-MOST_LINES:])
+            yield make_case(match["test"], outcome, told[0].strip() if told else "", trace, root=root)
 
     def readable(self, output: str) -> str:
         """What people and models see of its output."""

@@ -1,4 +1,4 @@
-"""Conditions: parsed from text, answered from results, never evaluated as code.
+"""Conditions and transitions: parsed from text, answered from results, never evaluated as code.
 
 condition = ["not "] [STEP "."] ( "success" | "failure" | "has_errors" | "empty" | "contains:" TEXT )
 """
@@ -11,11 +11,13 @@ from typing import cast, get_args
 
 from msgspec import Struct
 
-from bough.core.planning.plan import Condition, Outcome
+from bough.core.planning.plan import Condition, Exits, Machine, Outcome
 from bough.core.workflow.problems import shorten_quote, suggest_nearest
 
 BEFORE = ""
 """The name in `results` of the previous step."""
+END = "end"
+"""The target of a transition that ends a state machine, with the outcome of its last state."""
 OUTCOMES: tuple[str, ...] = get_args(Outcome)
 _FORM = re.compile(r"(?P<not>not\s+)?(?:(?P<step>[^\s.:]+)\.)?(?P<outcome>[^\s.:]+)(?::(?P<text>.*))?", re.DOTALL)
 _WORDS = tuple("contains:TEXT" if outcome == "contains" else outcome for outcome in OUTCOMES)
@@ -45,14 +47,12 @@ def parse_condition(text: str) -> Condition | str:
     if outcome != "contains" and wanted is not None:
         return f"`{outcome}` takes no text after it: write `{outcome}`, or `contains:TEXT`."
     if outcome == "contains":
-        wanted = _unquote((wanted or "").strip())
+        wanted = (wanted or "").strip()
+        if len(wanted) > 1 and wanted[0] == wanted[-1] == '"':
+            wanted = wanted[1:-1]
         if not wanted:
             return "`contains:` says nothing to look for: write `contains:TEXT`."
     return Condition(cast(Outcome, outcome), found["step"] or "", wanted or "", bool(found["not"]))
-
-
-def _unquote(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
 def render_condition(condition: Condition) -> str:
@@ -87,3 +87,38 @@ def _matches(condition: Condition, result: StepResult) -> bool:
             return result.success and not result.text.strip()
         case "contains":
             return condition.text in result.text
+
+
+# ── state machines ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class NextState(Struct, frozen=True):
+    """What follows a state."""
+
+    to: str | None
+    """The next state; None if the machine has ended."""
+    success: bool
+    """Whether the machine succeeded, or, if it continues, a failure was handled."""
+    why: str
+    """For the journal."""
+
+
+def choose_next_state(machine: Machine, state: str, result: StepResult, count: int) -> NextState:
+    """What follows a finished state, after `count` transitions so far.
+
+    The first transition that holds is taken. A failure without one fails the machine, and so does the limit: neither a
+    failure nor an endless loop counts as success.
+    """
+    found = next((each for each in machine.states if each.name == state), Exits(state))
+    for transition in found.transitions:
+        if transition.on is not None and not is_met(transition.on, {BEFORE: result, state: result}):
+            continue
+        why = f"{state} → {transition.to}" + (f", on {render_condition(transition.on)}" if transition.on else "")
+        if transition.to == END:
+            return NextState(None, result.success, why)
+        if count >= machine.limit:
+            return NextState(None, False, f"the limit of {machine.limit} transitions is reached at {state}")
+        return NextState(transition.to, True, why)
+    if result.success:
+        return NextState(None, True, f"{state} has no further transition")
+    return NextState(None, False, f"{state} failed, and no transition handles it")

@@ -13,8 +13,14 @@ from bough.core.events import ChildSettled
 from bough.core.planning.plan import Machine, Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.conditions import BEFORE, StepResult, is_met, render_condition
-from bough.core.workflow.transitions import NextState, choose_next_state
+from bough.core.workflow.conditions import (
+    BEFORE,
+    NextState,
+    StepResult,
+    choose_next_state,
+    is_met,
+    render_condition,
+)
 
 Do = Literal["", "break", "continue"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.planning.plan import Condition, Retry
-from bough.core.workflow.command_quoting import find_refusals, load_command
+from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import parse_condition
 from bough.core.workflow.nodes import Node
 from bough.core.workflow.order import Level, resolve_result
@@ -48,60 +48,54 @@ class Fields:
         self._scope = scope
 
     def all(self) -> dict[str, Any]:
-        table = self._table
+        table, node = self._table, self._node
         fields: dict[str, Any] = {key: table[key] for key in _SAME if key in table}
-        self._read_texts(fields)
-        self._read_action(fields)
+        fields |= {key: tuple(table[key]) for key in ("needs", "covers", "runs_on") if key in table}
+        for key in ("title", "test_file"):
+            if key in table:
+                fields[key] = render_plain(self.parts(key, table[key]))
+        for key in ("interfaces", "files"):
+            if key in table:
+                fields[key] = tuple(render_plain(self.parts(key, each)) for each in table[key])
+        if "criteria" in table:
+            fields["criteria"] = tuple(self._loaded("criteria", each) for each in table["criteria"])
+        if "description" in table:
+            into = "instructions" if node.kind == "compound" else "title"
+            if into in fields:
+                node.wrong("description", "`description` and `title` are the same in this kind of step: use one.")
+            fields[into] = render_plain(self.parts("description", table["description"]))
+        if "test_command" in table:
+            if not table["test_command"].strip():
+                node.wrong("test_command", "The check is empty: give the command, or omit `test_command`.")
+            fields["test_command"] = self._check("test_command", table["test_command"])
         if "context_mode" in table:
             fields["context"] = table["context_mode"]
-        if "needs" in table:
-            fields["needs"] = tuple(table["needs"])
-        if "covers" in table:
-            fields["covers"] = tuple(table["covers"])
-        if "runs_on" in table:
-            fields["runs_on"] = tuple(table["runs_on"])
         if "retry" in table:
-            fields["retry"] = Retry(**{key: float(value) for key, value in table["retry"].items()})
+            fields["retry"] = Retry(**table["retry"])
         if "condition" in table:
             fields["condition"] = self._read_condition()
         if "until" in table:
             fields["until"] = self._read_until()
         if "do" in table:
             self._check_do()
+        self._read_action(fields)
         return fields
-
-    def _read_texts(self, fields: dict[str, Any]) -> None:
-        table, node = self._table, self._node
-        if "title" in table:
-            fields["title"] = render_plain(self.parts("title", table["title"]))
-        if "description" in table:
-            into = "instructions" if node.kind == "compound" else "title"
-            if into in fields:
-                node.wrong("description", "`description` and `title` are the same in this kind of step: use one.")
-            fields[into] = render_plain(self.parts("description", table["description"]))
-        if "criteria" in table:
-            fields["criteria"] = tuple(
-                render_loaded(self.parts("criteria", each, results=True)) for each in table["criteria"]
-            )
-        if "interfaces" in table:
-            fields["interfaces"] = tuple(render_plain(self.parts("interfaces", each)) for each in table["interfaces"])
-        if "files" in table:
-            fields["files"] = tuple(render_plain(self.parts("files", each)) for each in table["files"])
-        if "test_file" in table:
-            fields["test_file"] = render_plain(self.parts("test_file", table["test_file"]))
-        if "test_command" in table:
-            if not table["test_command"].strip():
-                node.wrong("test_command", "The check is empty: give the command, or omit `test_command`.")
-            fields["test_command"] = self._command("test_command", table["test_command"], results=False)
 
     def _read_action(self, fields: dict[str, Any]) -> None:
         action = self._table.get("action", {})
         if isinstance(action, str):
-            fields["instructions"] = render_loaded(self.parts("action", action, results=True))
-        elif "run" in action:
-            fields["run"] = self._command("action", action["run"], results=True)
+            fields["instructions"] = self._loaded("action", action)
         elif "check" in action:
-            fields["test_command"] = self._command("action", action["check"], results=False)
+            fields["test_command"] = self._check("action", action["check"])
+        elif "run" in action:
+            env = {name: self._loaded("env", text) for name, text in self._table.get("env", {}).items()}
+            pieces = self._command("action", action["run"], results=True)
+            fields["run"] = load_command(pieces, self._scope.values, env)
+            if env:
+                fields["env"] = env
+
+    def _loaded(self, key: str, text: str) -> str:
+        return render_loaded(self.parts(key, text, results=True))
 
     def parts(self, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
         """A text split into parts, its names resolved. With `into`, inputs are filled in."""
@@ -141,14 +135,15 @@ class Fields:
             node.wrong(key, wrong, needle)
         return (ResultPlace(path),)
 
-    def _command(self, key: str, text: str, *, results: bool) -> str:
+    def _check(self, key: str, text: str) -> str:
+        return load_check(self._command(key, text, results=False), self._scope.values)
+
+    def _command(self, key: str, text: str, *, results: bool) -> Parts:
         pieces = self.parts(key, text, results=results, into=False)
-        if len(pieces) == 1 and isinstance(pieces[0], str) and (not results or "{steps." not in pieces[0]):
-            return pieces[0]
         for place, reason in find_refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
             self._node.wrong(key, f"`{shorten_quote(name)}` cannot be used there in a command: {reason}.", name)
-        return load_command(pieces, self._scope.values)
+        return pieces
 
     def condition(self, key: str) -> Condition | None:
         condition = parse_condition(self._table[key])

@@ -7,15 +7,24 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.errors import UsageError
-from bough.core.workflow.keys import INPUT_KEYS, TYPES, explain_misfit
+from bough.core.workflow.keys import InputKeys
 from bough.core.workflow.placeholders import NAME, RESERVED
 from bough.core.workflow.problems import Source, shorten_quote, suggest_nearest
+from bough.core.workflow.tables import read_table
 from bough.core.workflow.toml_positions import KeyPath
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
+_TYPES = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "string": "text",
+    "path": "a path in the project (relative, without `..`)",
+}
 
 
 class InputSpec(Struct, frozen=True):
@@ -46,21 +55,15 @@ def read_declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSp
 
 
 def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> InputSpec:
-    for key, value in said.items():
-        if key not in INPUT_KEYS:
-            source.wrong((*at, key), f"An input has no key `{shorten_quote(key)}`: {suggest_nearest(key, INPUT_KEYS)}")
-        elif key != "default" and (wrong := explain_misfit(INPUT_KEYS[key], value)):
-            tail = suggest_nearest(value, TYPES) if wrong == "choice" else ""
-            text = f"Unknown type `{shorten_quote(value)}`: {tail}" if tail else f"`{key}` {wrong}."
-            source.wrong((*at, key), text)
-    type_ = said.get("type", "string")
-    spec = InputSpec(name, type_ if type_ in TYPES else "string", description=str(said.get("description", "")))
-    if "default" not in said:
-        return spec
-    text, wrong = render_value(spec.type, said["default"])
-    if wrong and type_ in TYPES:
+    table = read_table(source, at, said, InputKeys)
+    spec = InputSpec(name, table.get("type", "string"), description=table.get("description", ""))
+    if "default" not in table:
+        # A wrong default is reported once; the input counts as one that has a default.
+        return replace(spec, default="" if "default" in said else None)
+    text, wrong = render_value(spec.type, table["default"])
+    if wrong and spec.type == said.get("type", "string"):
         source.wrong((*at, "default"), f"The default of `{name}` {wrong}.")
-    return InputSpec(name, spec.type, text, spec.description)
+    return replace(spec, default=text)
 
 
 def render_value(type_: str, value: Any) -> tuple[str, str]:
@@ -74,7 +77,7 @@ def render_value(type_: str, value: Any) -> tuple[str, str]:
             return parse_value(type_, repr(value))
         case _, str():
             return parse_value(type_, value)
-    return "", f"is not {_describe_type(type_)}"
+    return "", f"is not {_TYPES[type_]}"
 
 
 def parse_value(type_: str, text: str) -> tuple[str, str]:
@@ -82,28 +85,16 @@ def parse_value(type_: str, text: str) -> tuple[str, str]:
     if "\0" in text:
         return "", "contains a NUL character, which no command can take"
     if type_ == "bool":
-        return text.lower(), "" if text.lower() in ("true", "false") else f"is not {_describe_type(type_)}"
+        return text.lower(), "" if text.lower() in ("true", "false") else f"is not {_TYPES[type_]}"
     if type_ in ("int", "float"):
         fits = (_WHOLE if type_ == "int" else _FLOAT).fullmatch(text.strip())
-        return text.strip(), "" if fits else f"is not {_describe_type(type_)}"
-    return (text, "") if type_ == "string" else _parse_path(text)
-
-
-def _parse_path(text: str) -> tuple[str, str]:
-    """A path in the project. One that begins with a dash could be mistaken for an option."""
+        return text.strip(), "" if fits else f"is not {_TYPES[type_]}"
+    if type_ == "string":
+        return text, ""
     if not text.strip() or text.startswith(("/", "~", "\\")) or ".." in re.split(r"[/\\]", text):
-        return text, f"is not {_describe_type('path')}"
+        return text, f"is not {_TYPES['path']}"
+    # A path that begins with a dash could be mistaken for an option.
     return (f"./{text}" if text.startswith("-") else text), ""
-
-
-def _describe_type(type_: str) -> str:
-    return {
-        "bool": "true or false",
-        "int": "a whole number",
-        "float": "a number",
-        "string": "text",
-        "path": "a path in the project (relative, without `..`)",
-    }[type_]
 
 
 def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:

@@ -1,17 +1,18 @@
 """The keys of a workflow file: each key once, with what it takes, where it is allowed and what it is for.
 
-The loader, the JSON schema and the messages are built from these tables, so that they cannot diverge.
+The loader, the JSON schema and the messages come from these definitions, so that they cannot diverge. A table of a file
+is read key by key, so that one wrong key hides no other: that is why these are dictionaries and not structs.
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, cast, get_args
+from functools import cache
+from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import Meta
 
-from bough.core.planning.plan import ContextMode, Join, OnError, Role, Step, Tier
+from bough.core.planning.plan import MAX_TRANSITIONS, ContextMode, Join, OnError, Role, Step, Tier
 
-Form = Literal["text", "texts", "flag", "whole", "wholes", "number", "choice", "action", "table", "tables"]
 Kind = Literal["agent", "run", "check", "do", "compound"]
 KINDS: dict[Kind, str] = {
     "agent": "a step for an agent",
@@ -20,182 +21,187 @@ KINDS: dict[Kind, str] = {
     "do": "a `do` step",
     "compound": "a step with smaller steps",
 }
-
-
-class Key(Struct, frozen=True):
-    """What a key takes."""
-
-    form: Form
-    about: str
-    fits: tuple[Kind, ...] = ("agent", "run", "check", "do", "compound")
-    choices: tuple[str, ...] = ()
-    least: float = 0
-    most: float = 1_000_000
-
-
 WORKED: tuple[Kind, ...] = ("agent", "run", "check", "compound")
 ASKED: tuple[Kind, ...] = ("agent", "compound")
 PROVEN: tuple[Kind, ...] = ("agent", "run", "compound")
 COMPOUND: tuple[Kind, ...] = ("compound",)
+_SLUG = {"pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 40}
 
-STEP_KEYS: dict[str, Key] = {
-    "name": Key("text", "Its name among its siblings: lower-case letters, digits and dashes."),
-    "title": Key("text", "A line for people."),
-    "description": Key("text", "What its smaller steps are for as a whole; in any other step, a line for people."),
-    "action": Key("action", "What to do: text for an agent, or a table with `run`, `check` or `workflow`.", (*WORKED,)),
-    "steps": Key("tables", "Smaller steps that make it up.", COMPOUND),
-    "states": Key("tables", "Smaller steps that follow each other by their transitions.", COMPOUND),
-    "start": Key("text", "The state to begin with; by default the first.", COMPOUND),
-    "max_transitions": Key("whole", "How often it may go from state to state.", COMPOUND, least=1, most=50),
-    "do": Key("choice", "Leave the nearest repeated step, or begin its next pass.", ("do",), ("break", "continue")),
-    "needs": Key("texts", "Siblings that must be completed first."),
-    "parallel": Key("flag", "Its steps run in parallel, as soon as their needs are met.", COMPOUND),
-    "join": Key("choice", "What parallel steps must achieve.", COMPOUND, get_args(Join)),
-    "condition": Key("text", "It is skipped if this does not hold."),
-    "repeat": Key("whole", "The most passes.", COMPOUND, least=1, most=1000),
-    "until": Key("text", "No further pass once this holds.", COMPOUND),
-    "on_error": Key("choice", "What happens if it fails.", WORKED, get_args(OnError)),
-    "max_retries": Key("whole", 'How often it is retried with `on_error = "retry"`.', WORKED, least=1, most=100),
-    "retry": Key("table", "How long to wait before a retry.", WORKED),
-    "context_mode": Key("choice", "What it sees of its parent's context.", ASKED, get_args(ContextMode)),
-    "summarize": Key("flag", "The parent gets a summary of its children.", ASKED),
-    "role": Key("choice", "Who does it.", ("agent",), get_args(Role)),
-    "model": Key("choice", "The tier of the model.", ASKED, get_args(Tier)),
-    "agent": Key("text", "The outside agent that does it: claude, codex, gemini, goose, opencode or a command.", ASKED),
-    "rounds": Key("whole", "The rounds it may use.", ASKED, least=1),
-    "complexity": Key("whole", "Its weight when its parent's rounds are shared out.", ASKED, least=1, most=5),
-    "criteria": Key("texts", "What must be true when it is done; at the top, what the goal asks, by number.", ASKED),
-    "covers": Key("wholes", "Numbers of the goal's criteria that depend on it.", ASKED, least=1, most=100),
-    "interfaces": Key("texts", "Names and signatures that it provides to the steps that need it.", ASKED),
-    "runs_on": Key("texts", "Tags of the workers that may run it.", ("agent", "run", "check")),
-    "plan_first": Key("flag", "Its smaller steps are planned when it starts.", ("agent",)),
-    "files": Key("texts", "Files it is expected to change.", PROVEN),
-    "test_command": Key("text", "The check.", PROVEN),
-    "test_file": Key("text", "The file whose tests are the check.", PROVEN),
-    "requires_testing": Key("flag", "False where no check can prove it.", PROVEN),
-    "may_edit_tests": Key("flag", "It may change existing tests.", PROVEN),
+
+def _key(about: str, fits: tuple[Kind, ...] = (), **more: Any) -> Meta:
+    """What a key is for, and the kinds of steps in which it does something: all, unless some are named."""
+    return Meta(description=about, extra={"fits": fits or tuple(KINDS)}, **more)
+
+
+class ActionKeys(TypedDict, total=False):
+    """What a step does when no agent gets its text."""
+
+    run: Annotated[str, _key("A command that is the whole step; it is done when it exits with status 0.")]
+    check: Annotated[str, _key("A command whose verdict is the whole step.")]
+    workflow: Annotated[str, _key("A workflow file, relative to this one, whose steps are included here.")]
+    inputs: Annotated[dict[str, str | int | float | bool], _key("The inputs of that workflow.")]
+
+
+class RetryKeys(TypedDict, total=False):
+    """How long a failed step waits before it is retried."""
+
+    wait: Annotated[float, _key("Seconds before the first retry.", ge=0, le=86_400)]
+    growth: Annotated[float, _key("What the wait is multiplied by each time.", ge=1, le=100)]
+
+
+class TransitionKeys(TypedDict, total=False):
+    """Where to go from a state, and when."""
+
+    on: Annotated[str, _key("A condition on the finished state; without it, always.")]
+    to: Required[Annotated[str, _key("The next state, or `end`.")]]
+
+
+class InputKeys(TypedDict, total=False):
+    """What a workflow says about one of its inputs."""
+
+    type: Annotated[Literal["string", "int", "float", "bool", "path"], _key("What its values are.")]
+    default: Annotated[str | int | float | bool, _key("Its value; an input without a default must be given.")]
+    description: Annotated[str, _key("What it is, for people.")]
+
+
+class _WorkKeys(TypedDict, total=False):
+    """What steps, states and whole workflows have in common."""
+
+    title: Annotated[str, _key("A line for people.")]
+    description: Annotated[
+        str, _key("What its smaller steps are for as a whole; in any other step, a line for people.")
+    ]
+    action: Annotated[
+        str | ActionKeys, _key("What to do: text for an agent, or a table with `run`, `check` or `workflow`.", WORKED)
+    ]
+    steps: Annotated[list[StepKeys], _key("Smaller steps that make it up.", COMPOUND, min_length=1)]
+    states: Annotated[
+        list[StateKeys], _key("Smaller steps that follow each other by their transitions.", COMPOUND, min_length=1)
+    ]
+    start: Annotated[str, _key("The state to begin with; by default the first.", COMPOUND)]
+    max_transitions: Annotated[
+        int, _key("How often it may go from state to state.", COMPOUND, ge=1, le=MAX_TRANSITIONS)
+    ]
+    parallel: Annotated[bool, _key("Its steps run in parallel, as soon as their needs are met.", COMPOUND)]
+    join: Annotated[Join, _key("What parallel steps must achieve.", COMPOUND)]
+    repeat: Annotated[int, _key("The most passes.", COMPOUND, ge=1, le=1000)]
+    until: Annotated[str, _key("No further pass once this holds.", COMPOUND)]
+    on_error: Annotated[OnError, _key("What happens if it fails.", WORKED)]
+    max_retries: Annotated[int, _key('How often it is retried with `on_error = "retry"`.', WORKED, ge=1, le=100)]
+    retry: Annotated[RetryKeys, _key("How long to wait before a retry.", WORKED)]
+    context_mode: Annotated[ContextMode, _key("What it sees of its parent's context.", ASKED)]
+    summarize: Annotated[bool, _key("The parent gets a summary of its children.", ASKED)]
+    role: Annotated[Role, _key("Who does it.", ("agent",))]
+    model: Annotated[Tier, _key("The tier of the model.", ASKED)]
+    agent: Annotated[
+        str, _key("The outside agent that does it: claude, codex, gemini, goose, opencode or a command.", ASKED)
+    ]
+    rounds: Annotated[int, _key("The rounds it may use.", ASKED, ge=1, le=1_000_000)]
+    complexity: Annotated[int, _key("Its weight when its parent's rounds are shared out.", ASKED, ge=1, le=5)]
+    criteria: Annotated[
+        list[str], _key("What must be true when it is done; at the top, what the goal asks, by number.", ASKED)
+    ]
+    covers: Annotated[
+        list[Annotated[int, Meta(ge=1, le=100)]], _key("Numbers of the goal's criteria that depend on it.", ASKED)
+    ]
+    interfaces: Annotated[list[str], _key("Names and signatures that it provides to the steps that need it.", ASKED)]
+    runs_on: Annotated[list[str], _key("Tags of the workers that may run it.", ("agent", "run", "check"))]
+    plan_first: Annotated[bool, _key("Its smaller steps are planned when it starts.", ("agent",))]
+    env: Annotated[
+        dict[Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], str],
+        _key("Environment variables of its command.", ("run",)),
+    ]
+    files: Annotated[list[str], _key("Files it is expected to change.", PROVEN)]
+    test_command: Annotated[str, _key("The check.", PROVEN)]
+    test_file: Annotated[str, _key("The file whose tests are the check.", PROVEN)]
+    requires_testing: Annotated[bool, _key("False where no check can prove it.", PROVEN)]
+    may_edit_tests: Annotated[bool, _key("It may change existing tests.", PROVEN)]
+
+
+class _ChildKeys(_WorkKeys, total=False):
+    """What steps and states have in common."""
+
+    name: Required[
+        Annotated[
+            str,
+            _key("Its name among its siblings: lower-case letters, digits and dashes.", extra_json_schema=_SLUG),
+        ]
+    ]
+
+
+class StepKeys(_ChildKeys, total=False):
+    """One of the steps that make up a workflow or a larger step."""
+
+    do: Annotated[Literal["break", "continue"], _key("Leave the nearest repeated step, or begin its next pass.")]
+    needs: Annotated[list[str], _key("Siblings that must be completed first.")]
+    condition: Annotated[str, _key("It is skipped if this does not hold.")]
+
+
+class StateKeys(_ChildKeys, total=False):
+    """One of the states of a step that is a state machine."""
+
+    transitions: Annotated[
+        list[TransitionKeys], _key("Where to go from this state: the first one that holds.", min_length=1)
+    ]
+
+
+class WorkflowKeys(_WorkKeys, total=False):
+    """The file as a whole, which is the goal."""
+
+    name: Annotated[str, _key("Its name; by default the name of the file.")]
+    inputs: Annotated[dict[str, InputKeys], _key("The inputs of the workflow, by name.")]
+
+
+OWNERS: dict[Any, str] = {
+    WorkflowKeys: "A workflow",
+    StepKeys: "A step",
+    StateKeys: "A state",
+    ActionKeys: "An action",
+    RetryKeys: "`retry`",
+    TransitionKeys: "A transition",
+    InputKeys: "An input",
 }
-TRANSITIONS = Key("tables", "Where to go from this state: the first one that holds.")
-STATE_KEYS = {
-    **{name: key for name, key in STEP_KEYS.items() if name not in ("needs", "condition", "do")},
-    "transitions": TRANSITIONS,
-}
-INPUTS = Key("table", "The inputs of the workflow, by name.")
-HEADER_KEYS = {
-    **{name: key for name, key in STEP_KEYS.items() if name not in ("needs", "condition", "do")},
-    "name": Key("text", "Its name; by default the name of the file."),
-    "inputs": INPUTS,
-}
-ACTION_KEYS: dict[str, Key] = {
-    "run": Key("text", "A command that is the whole step; it is done when it exits with status 0."),
-    "check": Key("text", "A command whose verdict is the whole step."),
-    "workflow": Key("text", "A workflow file, relative to this one, whose steps are included here."),
-    "inputs": Key("table", "The inputs of that workflow."),
-}
-RETRY_KEYS: dict[str, Key] = {
-    "wait": Key("number", "Seconds before the first retry.", most=86_400),
-    "growth": Key("number", "What the wait is multiplied by each time.", least=1, most=100),
-}
-TRANSITION_KEYS: dict[str, Key] = {
-    "on": Key("text", "A condition on the finished state; without it, always."),
-    "to": Key("text", "The next state, or `end`."),
-}
-TYPES = ("string", "int", "float", "bool", "path")
-INPUT_KEYS: dict[str, Key] = {
-    "type": Key("choice", "What its values are.", choices=TYPES),
-    "default": Key("text", "Its value if none is given; without a default it must be given."),
-    "description": Key("text", "What it is, for people."),
-}
+"""What messages call each table."""
+
+
+@cache
+def list_keys(shape: Any) -> dict[str, Any]:
+    """Return the type of each key of a table, with its `Meta`."""
+    hints = get_type_hints(shape, include_extras=True).items()
+    return {name: get_args(hint)[0] if get_origin(hint) is Required else hint for name, hint in hints}
+
+
+def get_fitting_kinds(name: str) -> tuple[Kind, ...]:
+    """Return the kinds of steps in which a key does something."""
+    known = {**list_keys(WorkflowKeys), **list_keys(StateKeys), **list_keys(StepKeys)}
+    fits: tuple[Kind, ...] = known[name].__metadata__[0].extra["fits"]
+    return fits
+
+
 ALIASES = {
-    "prompt": "action",
-    "instructions": "action",
-    "instruction": "action",
-    "task": "action",
-    "goal": "description",
-    "command": "action = { run = … }",
-    "cmd": "action = { run = … }",
-    "run": "action = { run = … }",
-    "check": "action = { check = … }",
-    "workflow": "action = { workflow = … }",
-    "uses": "action = { workflow = … }",
-    "test": "test_command",
-    "depends_on": "needs",
-    "dependencies": "needs",
-    "after": "needs",
-    "if": "condition",
-    "when": "condition",
-    "context": "context_mode",
-    "retries": "max_retries",
-    "loop": "repeat",
-    "times": "repeat",
-    "tier": "model",
-    "parameters": "inputs",
-    "params": "inputs",
-    "step": "steps",
-    "state": "states",
-    "tasks": "steps",
-    "target": "to",
-    "next": "to",
-    "if_": "on",
-    "id": "name",
+    alias: key
+    for key, aliases in {
+        "action": "prompt instructions instruction task",
+        "action = { run = … }": "command cmd run",
+        "action = { check = … }": "check",
+        "action = { workflow = … }": "workflow uses",
+        "condition": "if when",
+        "context_mode": "context",
+        "description": "goal",
+        "inputs": "parameters params",
+        "max_retries": "retries",
+        "model": "tier",
+        "name": "id",
+        "needs": "depends_on dependencies after",
+        "repeat": "loop times",
+        "states": "state",
+        "steps": "step tasks",
+        "test_command": "test",
+        "to": "target next",
+    }.items()
+    for alias in aliases.split()
 }
 """Common names for keys that have another name here."""
-
-
-def explain_misfit(key: Key, value: Any) -> str:
-    """Why a value does not fit a key, as the end of a sentence; empty if it fits."""
-    if key.form == "choice" and isinstance(value, str):
-        return "" if value in key.choices else "choice"
-    fits = {
-        "text": isinstance(value, str),
-        "choice": False,
-        "texts": isinstance(value, list) and all(isinstance(each, str) for each in value),
-        "wholes": isinstance(value, list) and all(_is_within(key, each, int) for each in value),
-        "flag": isinstance(value, bool),
-        "whole": _is_within(key, value, int),
-        "number": _is_within(key, value, int, float),
-        "table": isinstance(value, dict),
-        "tables": isinstance(value, list) and all(isinstance(each, dict) for each in value),
-        "action": isinstance(value, str | dict),
-    }[key.form]
-    return "" if fits else f"takes {_describe_expected(key)}, not {_describe_value(value)}"
-
-
-def _is_within(key: Key, value: Any, *types: type) -> bool:
-    return (
-        isinstance(value, types) and not isinstance(value, bool) and bool(key.least <= cast(float, value) <= key.most)
-    )
-
-
-def _describe_expected(key: Key) -> str:
-    reach = f"from {key.least:g} to {int(key.most)}"
-    return {
-        "text": "text in quotes",
-        "choice": "one of " + ", ".join(f'"{choice}"' for choice in key.choices),
-        "texts": "a list of texts",
-        "wholes": f"a list of whole numbers {reach}",
-        "flag": "true or false",
-        "whole": f"a whole number {reach}",
-        "number": f"a number {reach}",
-        "table": "a table",
-        "tables": "a list of tables",
-        "action": "text for an agent, or a table with `run`, `check` or `workflow`",
-    }[key.form]
-
-
-def _describe_value(value: Any) -> str:
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return "a number like this one" if abs(value) > 1e9 else f"{value}"
-        case str():
-            return "text"
-        case list():
-            return "this list" if value else "an empty list"
-        case dict():
-            return "a table"
-    return "a date or a time"
 
 
 def classify_step(step: Step) -> Kind:

@@ -8,7 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import MAX_DEPTH, Plan, Step
+from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
+from bough.core.workflow.conditions import END
 from bough.core.workflow.fields import Fields, StepPosition
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
@@ -16,7 +17,6 @@ from bough.core.workflow.nodes import Node, Read, Reader
 from bough.core.workflow.order import Level, check_siblings
 from bough.core.workflow.placeholders import Input, Parts, ResultPlace
 from bough.core.workflow.problems import Problems, Source, raise_for, shorten_quote, suggest_nearest
-from bough.core.workflow.state_machine import build_machine
 
 
 class Workflow(Struct, frozen=True):
@@ -90,7 +90,7 @@ def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: StepPositio
     )
     check_siblings(level)
     if states:
-        fields["machine"] = build_machine(body, level, values)
+        fields["machine"] = _build_machine(body, level, values)
     fields["steps"] = tuple(
         _build_step(each, prefix + each.name, StepPosition(level, number, values))
         for number, each in enumerate(level.nodes)
@@ -144,7 +144,7 @@ def _pass_input(node: Node, name: str, spec: InputSpec, value: Any, scope: StepP
     at = (*node.at, "action", "inputs", name)
     pieces: Parts = (value,)
     if isinstance(value, str):
-        pieces = Fields(Node(node.source, at[:-1], name, {}, "agent", [], {}), scope).parts(name, value, results=True)
+        pieces = Fields(Node(node.source, at[:-1], {}, {}), scope).parts(name, value, results=True)
     if len(pieces) == 1 and not isinstance(pieces[0], Input | ResultPlace):
         text, wrong = render_value(spec.type, pieces[0])
         if wrong:
@@ -153,3 +153,54 @@ def _pass_input(node: Node, name: str, spec: InputSpec, value: Any, scope: StepP
     if spec.type != "string" and any(isinstance(piece, ResultPlace) for piece in pieces):
         node.source.wrong(at, f"The input `{name}` has the type {spec.type}, but a step's result is text.")
     return pieces
+
+
+# ── states ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _build_machine(body: Node, level: Level, values: Mapping[str, Parts]) -> Machine:
+    """How the states of a node follow each other."""
+    names = [node.name for node in body.nodes if node.name]
+    start = body.table.get("start", names[0] if names else "")
+    if names and start not in names:
+        body.wrong("start", f"There is no state `{shorten_quote(start)}`: {suggest_nearest(start, names)}")
+    states = []
+    for number, node in enumerate(body.nodes):
+        if node.name == END:
+            node.wrong("name", f"`{END}` is reserved for the end of a machine: give the state another name.")
+        steps = [
+            _build_transition(node, at, said, names, StepPosition(level, number, values))
+            for at, said in enumerate(node.table.get("transitions", ()))
+        ]
+        states.append(Exits(node.name, tuple(step for step in steps if step is not None)))
+    machine = Machine(start, tuple(states), body.table.get("max_transitions", MAX_TRANSITIONS))
+    _check_reached(body, machine)
+    return machine
+
+
+def _build_transition(
+    node: Node, number: int, said: dict[str, Any], names: list[str], scope: StepPosition
+) -> Transition | None:
+    at = Node(node.source, (*node.at, "transitions", number), said, said)
+    if "to" not in said:
+        node.source.wrong(at.at, "The transition has no target: add `to`.")
+        return None
+    if said["to"] not in (*names, END):
+        at.wrong("to", f"There is no state `{shorten_quote(said['to'])}`: {suggest_nearest(said['to'], [*names, END])}")
+    condition = Fields(at, scope).condition("on") if "on" in said else None
+    if condition is not None and condition.step:
+        at.wrong("on", "A transition asks about its own state: omit the name.")
+    return Transition(said["to"], condition)
+
+
+def _check_reached(body: Node, machine: Machine) -> None:
+    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
+    seen: set[str] = set()
+    ahead = [machine.start]
+    while ahead:
+        if (name := ahead.pop()) not in seen:
+            seen.add(name)
+            ahead += ways.get(name, [])
+    for node in body.nodes:
+        if node.name and node.name not in seen and machine.start in ways:
+            node.wrong("name", f"No transition leads to the state `{node.name}`.")

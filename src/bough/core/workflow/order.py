@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 
 from bough.core.workflow.nodes import Node
 from bough.core.workflow.problems import suggest_nearest
@@ -80,40 +80,30 @@ def check_siblings(level: Level) -> None:
                     name,
                 )
     if level.parallel:
-        for circle in _find_circles(level):
-            names = " → ".join(level.nodes[number].name for number in (*circle, circle[0]))
-            level.nodes[circle[0]].wrong("needs", f"These steps need each other: {names}.")
+        _check_circles(level)
 
 
-def _find_circles(level: Level) -> Iterator[list[int]]:
-    """One cycle of needs per group of steps that wait for each other."""
-    over: set[int] = set()
-    for first in range(len(level.nodes)):
-        way: list[int] = []
-        place: dict[int, int] = {}
-        stack = [(first, iter(level.needs[first]))] if first not in over else []
-        while stack:
-            this, rest = stack[-1]
-            if this not in place:
-                place[this] = len(way)
-                way.append(this)
-            step = next(rest, None)
-            if step is None:
-                stack.pop()
-                way.pop()
-                del place[this]
-                over.add(this)
-            elif step in place and step != this:
-                yield way[place[step] :]
-                over.add(step)
-            elif step not in over and step != this:
-                stack.append((step, iter(level.needs[step])))
+def _check_circles(level: Level) -> None:
+    """Report the cycles of needs, each once: a step of one that was found is left out of the next search."""
+    waiting = {at: [need for need in needs if need != at] for at, needs in enumerate(level.needs)}
+    while True:
+        try:
+            TopologicalSorter(waiting).prepare()
+            return
+        except CycleError as error:
+            circle = error.args[1][:0:-1]
+        first = circle.index(min(circle))
+        names = [level.nodes[at].name for at in (*circle[first:], *circle[: first + 1])]
+        level.nodes[circle[first]].wrong("needs", f"These steps need each other: {' → '.join(names)}.")
+        waiting[circle[first]] = []
 
 
 def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
     """The path of the task whose result `name` means, for a step of a level, or why there is none."""
-    chain = _build_chain(level, number)
-    top = chain[0][0]
+    chain = [(level, number)]
+    """From the top of the file down to the step: each level, and which of its steps is on the path."""
+    while not (top := chain[0][0]).own and top.above is not None:
+        chain.insert(0, (top.above, top.inside))
     if "/" in name:
         segments = name.strip("/").split("/")
     else:
@@ -132,17 +122,6 @@ def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
             )
         nodes = node.body.nodes
     return top.prefix + "/".join(segments), _explain_too_early(chain, segments)
-
-
-def _build_chain(level: Level, number: int) -> list[tuple[Level, int]]:
-    """From the top of the file down to the step: each level, and which of its steps is on the path."""
-    chain = [(level, number)]
-    while not chain[0][0].own:
-        this = chain[0][0]
-        if this.above is None:
-            break
-        chain.insert(0, (this.above, this.inside))
-    return chain
 
 
 def _explain_too_early(chain: list[tuple[Level, int]], segments: list[str]) -> str:

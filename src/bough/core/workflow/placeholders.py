@@ -95,7 +95,12 @@ def merge_texts(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
 
 def render_loaded(pieces: Parts) -> str:
     """The text of a loaded step, for `fill_places`. An input without a value stays as written."""
-    return "".join(re.sub(_LOOKS_LIVE, "{brace}", p) if isinstance(p, str) else render_place(p) for p in pieces)
+    return "".join(protect_text(p) if isinstance(p, str) else render_place(p) for p in pieces)
+
+
+def protect_text(text: str) -> str:
+    """Plain text in a loaded step: what only looks like a placeholder stays text."""
+    return re.sub(_LOOKS_LIVE, "{brace}", text)
 
 
 def render_plain(pieces: Parts) -> str:

@@ -6,21 +6,25 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import asdict
+
 from bough.core.errors import UsageError
 from bough.core.ids import slug
-from bough.core.planning.plan import Machine, Plan, Step
-from bough.core.workflow.command_quoting import split_command
+from bough.core.planning.plan import Condition, Machine, Plan, Step
+from bough.core.workflow.command_values import split_command
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.keys import classify_step, is_tested_by_default
 from bough.core.workflow.loading import load
-from bough.core.workflow.placeholders import BRACE, LIVE, Input, Parts, ResultPlace, escape_braces
+from bough.core.workflow.placeholders import BRACE, LIVE, Parts, ResultPlace, escape_braces
 from bough.core.workflow.problems import WorkflowError, shorten_quote
 
 _DEFAULT = Step("")
-_SAME = (
-    *("plan_first", "parallel", "join", "repeat", "do", "on_error", "max_retries", "summarize", "role", "model"),
-    *("agent", "rounds", "complexity", "test_file", "may_edit_tests"),
+_KEYS = (
+    *("title", "covers", "interfaces", "needs", "runs_on", "condition", "plan_first", "parallel", "join", "repeat"),
+    *("do", "on_error", "max_retries", "summarize", "role", "model", "agent", "rounds", "complexity", "until", "files"),
+    *("test_file", "may_edit_tests"),
 )
+"""Fields of a step that are keys of the same name."""
 _LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
@@ -83,48 +87,46 @@ def _collect_transitions(machine: Machine | None, name: str) -> dict[str, Any]:
 
 def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
     """The keys of a step whose values are not the default."""
-    kind_ = classify_step(step)
+    kind = classify_step(step)
+
+    def write(text: str) -> str:
+        """A text that may name the results of other steps."""
+        return _render_file_text(_split_text(text, known), around)
+
     said: dict[str, Any] = {}
-    if step.title:
-        said["title"] = escape_braces(step.title)
-    if step.instructions:
-        text = (
-            escape_braces(step.instructions)
-            if kind_ == "compound"
-            else _render_file_text(_split_text(step.instructions, known), around)
-        )
-        said["description" if kind_ == "compound" else "action"] = text
+    if step.instructions and kind == "compound":
+        said["description"] = escape_braces(step.instructions)
+    elif step.instructions:
+        said["action"] = write(step.instructions)
     elif step.run:
-        said["action"] = {"run": _render_file_text(split_command(step.run, (), known), around)}
-    elif kind_ == "check" and step.test_command is not None:
+        said["action"] = {"run": _render_file_text(split_command(step.run, known), around)}
+    elif kind == "check" and step.test_command is not None:
         said["action"] = {"check": escape_braces(step.test_command)}
+    changed = {key: value for key, value in asdict(step).items() if value != getattr(_DEFAULT, key)}
+    for key in _KEYS:
+        match changed.get(key):
+            case None:
+                pass
+            case str() as text:
+                said[key] = escape_braces(text)
+            case Condition() as condition:
+                said[key] = escape_braces(render_condition(condition))
+            case tuple() as values:
+                said[key] = [escape_braces(each) if isinstance(each, str) else each for each in values]
+            case value:
+                said[key] = value
     if step.criteria:
-        said["criteria"] = [_render_file_text(_split_text(each, known), around) for each in step.criteria]
-    if step.covers:
-        said["covers"] = list(step.covers)
-    if step.interfaces:
-        said["interfaces"] = [escape_braces(each) for each in step.interfaces]
-    if step.needs:
-        said["needs"] = list(step.needs)
-    if step.runs_on:
-        said["runs_on"] = list(step.runs_on)
-    if step.condition is not None:
-        said["condition"] = escape_braces(render_condition(step.condition))
-    said |= {key: getattr(step, key) for key in _SAME if getattr(step, key) != getattr(_DEFAULT, key)}
-    if step.until is not None:
-        said["until"] = escape_braces(render_condition(step.until))
-    if step.retry != _DEFAULT.retry:
-        said["retry"] = {"wait": step.retry.wait, "growth": step.retry.growth}
-    if step.context != _DEFAULT.context:
+        said["criteria"] = [write(each) for each in step.criteria]
+    if step.env:
+        said["env"] = {name: write(text) for name, text in step.env.items()}
+    if "retry" in changed:
+        said["retry"] = asdict(step.retry)
+    if "context" in changed:
         said["context_mode"] = step.context
-    if step.files:
-        said["files"] = [escape_braces(each) for each in step.files]
-    if step.test_file is not None:
-        said["test_file"] = escape_braces(step.test_file)
-    if step.test_command is not None and kind_ != "check":
+    if step.test_command is not None and kind != "check":
         said["test_command"] = escape_braces(step.test_command)
     named = step.test_command is not None or step.test_file is not None
-    if step.requires_testing != is_tested_by_default(kind_, step.role, named):
+    if step.requires_testing != is_tested_by_default(kind, step.role, named):
         said["requires_testing"] = step.requires_testing
     return said
 
@@ -149,9 +151,7 @@ def _render_file_text(pieces: Parts, around: tuple[frozenset[str], ...]) -> str:
     for piece in pieces:
         if isinstance(piece, str):
             text += escape_braces(piece)
-        elif isinstance(piece, Input):
-            text += f"{{{piece.name}}}"
-        else:
+        elif isinstance(piece, ResultPlace):
             hidden = any(piece.step in names for names in around[1:])
             text += f"{{steps.{'/' if hidden else ''}{piece.step}.result}}"
     return text

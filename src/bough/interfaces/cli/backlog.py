@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from bough.core.errors import Unavailable
 from bough.interfaces.cli.backlog_run import run
 from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
@@ -201,37 +202,21 @@ def import_(
 
 
 def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) -> str:
-    from bough.core.errors import Unavailable
-    from bough.trust.programs import run_program
+    from bough.interfaces.cli.backlog_run import run_theirs
     from bough.workflows import find_root
 
-    program = "gh" if where == "github" else "glab"
-    root = find_root(folder)
-    argv = {
-        "gh": [
-            "gh",
-            "issue",
-            "list",
-            "--state",
-            "open",
-            "--limit",
-            str(limit),
-            "--json",
-            "number,title,body,labels,url",
-        ],
-        "glab": ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))],
-    }[program]
+    if where == "github":
+        argv = ["gh", "issue", "list", "--state", "open", "--limit", str(limit)]
+        argv += ["--json", "number,title,body,labels,url"]
+    else:
+        argv = ["glab", "issue", "list", "--output", "json", "--per-page", str(min(limit, 100))]
     if len(labels) == 1:  # Several would have to hold all at once there.
         argv += ["--label", labels[0]]
     try:
-        done = run_program(argv, project=root, cwd=root, timeout=120)
-    except FileNotFoundError:
+        return run_theirs(argv, find_root(folder), timeout=120)
+    except Unavailable as error:
         other = f"`{' '.join(argv)} | bough backlog import {where} --stdin --yes`"
-        raise Unavailable(f"`{program}` is not on your PATH: install it, or run {other} where it is.") from None
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Unavailable(f"`{program}` failed: {said[-1] if said else 'it gave no reason'}.")
-    return done.stdout.decode(errors="replace")
+        raise Unavailable(f"{error} Where it works, run {other}.") from None
 
 
 def _confirm(issues: Sequence[Issue]) -> bool:
@@ -382,8 +367,6 @@ async def _move(item: str, before: str | None, folder: Path, name: str) -> None:
     async with open_session(folder) as opened:
         backlog = await load_backlog(opened, name)
         found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
-        if other == found.name:
-            raise click.UsageError(f"{found.name} cannot come before itself")
         await move_goal(opened, backlog, found, other)
     click.echo(f"Moved {found.name}.")
 

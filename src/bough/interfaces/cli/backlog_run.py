@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -212,33 +213,36 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> str:
 
     from bough.core.errors import Unavailable
     from bough.interfaces.cli.pr import write_description
-    from bough.trust.programs import run_program
     from bough.views.formatting import first_sentence
 
     description, goal = await write_description(opened, run)
-    lines = [
-        ["git", "push", "--quiet", "origin", f"refs/heads/{branch}"],
-        [
-            "gh",
-            "pr",
-            "create",
-            "--draft",
-            "--head",
-            branch,
-            "--title",
-            first_sentence(goal),
-            "--body-file",
-            str(description),
-        ],
-    ]
-    said = ""
-    for argv in lines:
-        try:
-            done = await asyncio.to_thread(run_program, argv, project=opened.root, cwd=opened.root, timeout=300)
-        except FileNotFoundError:
-            raise Unavailable(f"no pull request: `{argv[0]}` is not on your PATH") from None
-        if done.returncode:
-            why = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-            raise Unavailable(f"no pull request: `{argv[0]} {argv[1]}` failed: {why[-1] if why else 'no reason given'}")
-        said = done.stdout.decode(errors="replace").strip()
+    create = ["gh", "pr", "create", "--draft", "--head", branch, "--title", first_sentence(goal)]
+    try:
+        await asyncio.to_thread(run_theirs, ["git", "push", "--quiet", "origin", f"refs/heads/{branch}"], opened.root)
+        said = await asyncio.to_thread(run_theirs, [*create, "--body-file", str(description)], opened.root)
+    except Unavailable as error:
+        if "already exists" not in str(error):
+            raise Unavailable(f"no pull request: {error}") from None
+        view = ["gh", "pr", "view", branch, "--json", "url", "--jq", ".url"]  # A process that was killed has made it.
+        said = await asyncio.to_thread(run_theirs, view, opened.root)
     return said.splitlines()[-1] if said else ""
+
+
+def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
+    """What a program of the person's own says. It must not ask anything: nobody is there to answer."""
+    import subprocess
+
+    from bough.core.errors import Unavailable
+    from bough.trust.programs import make_environment, run_program
+
+    env, name = {**make_environment(), "GIT_TERMINAL_PROMPT": "0", "GH_PROMPT_DISABLED": "1"}, " ".join(argv[:2])
+    try:
+        done = run_program(argv, project=root, env=env, cwd=root, timeout=timeout)
+    except FileNotFoundError:
+        raise Unavailable(f"`{argv[0]}` is not on your PATH: install it.") from None
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"`{name}` did not end within {timeout:.0f} seconds.") from None
+    if done.returncode:
+        why = (done.stderr or done.stdout).decode(errors="replace").split("\n")
+        raise Unavailable(f"`{name}` failed: {'; '.join(line.strip() for line in why if line.strip()) or 'no reason'}")
+    return done.stdout.decode(errors="replace").strip()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from bough.core.acceptance.requirements import Requirement
-from bough.core.planning.plan import Condition, Machine, Plan, Step
+from bough.core.planning.plan import Condition, Machine, Plan, Step, describe_command
 from bough.core.workflow.conditions import render_condition
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import classify_step, is_tested_by_default
@@ -88,7 +88,7 @@ def _render_way(step: Step) -> Iterator[Span]:
         case "compound":
             yield pluralize(len(step.steps), "step"), "cyan"
         case "run":
-            yield f"the work of {step.work}" if step.work else f"runs {step.run}", "blue"
+            yield f"the work of {step.work}" if step.work else f"runs {describe_command(step)}", "blue"
         case "do":
             yield "leaves the loop" if step.do == "break" else "next pass", "blue"
     if step.repeat > 1:

@@ -10,8 +10,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bough.app import command_approval, open_journal, open_session, run_messages
+from bough.app.backlog import DEFAULT, add_goals, load_backlog
+from bough.app.backlog import drop_goal as drop_from_list
+from bough.app.backlog import move_goal as move_in_list
 from bough.app.plan_proposals import find_proposal, rule_on_plan
 from bough.app.settings_consent import answer_wishes, list_open_wishes
+from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, RUN
 from bough.ports import Approval
@@ -87,6 +91,27 @@ class _Trust(msgspec.Struct, forbid_unknown_fields=True):
     wishes: dict[str, str]
     """What the person was shown."""
     allow: bool
+
+
+class _AddGoal(msgspec.Struct, forbid_unknown_fields=True):
+    goal: str
+    list: str = DEFAULT
+    check: str = ""
+    needs: tuple[str, ...] = ()
+    rounds: Annotated[int, msgspec.Meta(ge=0)] = 0
+    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+
+
+class _MoveGoal(msgspec.Struct, forbid_unknown_fields=True):
+    list: str
+    goal: str
+    before: str = ""
+    """The goal that it should come before; empty: it comes last."""
+
+
+class _DropGoal(msgspec.Struct, forbid_unknown_fields=True):
+    list: str
+    goal: str
 
 
 class _Apply(msgspec.Struct, forbid_unknown_fields=True):
@@ -261,7 +286,34 @@ async def apply(root: Path, name: str, body: bytes) -> str:
     return f"Applied {name}: {pluralize(len(changes), 'file')} changed."
 
 
-async def _trust(root: Path, body: bytes) -> str:
+async def add_goal(root: Path, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_AddGoal)
+    limits = {"rounds": asked.rounds or None, "cost": asked.cost or None}
+    entry = GoalEntry(asked.goal.strip(), asked.check.strip(), asked.needs, **limits)  # type: ignore[arg-type]
+    async with open_session(root, create=True) as opened:
+        (added,) = await add_goals(opened, await load_backlog(opened, asked.list), [("", entry)])
+    return f"Added {added.name} to the {asked.list}."
+
+
+async def move_goal(root: Path, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_MoveGoal)
+    async with open_session(root) as opened:
+        backlog = await load_backlog(opened, asked.list)
+        before = backlog.find(asked.before).name if asked.before else ""
+        await move_in_list(opened, backlog, backlog.find(asked.goal), before)
+    return f"Moved {asked.goal} {f'before {before}' if before else 'to the end'}."
+
+
+async def drop_goal(root: Path, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_DropGoal)
+    async with open_session(root) as opened:
+        backlog = await load_backlog(opened, asked.list)
+        needing = await drop_from_list(opened, backlog, backlog.find(asked.goal))
+    left = f" {', '.join(needing)} cannot begin any more." if needing else ""
+    return f"Dropped {asked.goal}.{left}"
+
+
+async def trust(root: Path, body: bytes) -> str:
     """Answer what the repository's settings ask for."""
     asked = msgspec.json.decode(body, type=_Trust)
     _, wishes = await asyncio.to_thread(list_open_wishes, root)
@@ -293,14 +345,22 @@ ACTIONS: dict[str, Act] = {
 }
 
 
+PROJECT_ACTIONS: dict[str, Callable[[Path, bytes], Awaitable[str]]] = {
+    "start": start,
+    "trust": trust,
+    "add_goal": add_goal,
+    "move_goal": move_goal,
+    "drop_goal": drop_goal,
+}
+
+
 async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
-    """Do what the page asks, and return what to tell the person. Without a run it is about the project: `start` or
-    `trust`."""
-    if name not in (ACTIONS if run else ("start", "trust")):
+    """Do what the page asks, and return what to tell the person: for `start` the name of the run. Without a run it is
+    about the project."""
+    if name not in (ACTIONS if run else PROJECT_ACTIONS):
         raise UsageError(f"Unknown action `{name}`.")
     try:
-        if run:
-            return {"said": await ACTIONS[name](root, run, body)}
-        return {"said": await _trust(root, body)} if name == "trust" else {"run": await start(root, body)}
+        said = await ACTIONS[name](root, run, body) if run else await PROJECT_ACTIONS[name](root, body)
+        return {"run" if name == "start" else "said": said}
     except msgspec.MsgspecError as error:
         raise UsageError(f"The request for `{name}` is invalid: {error}.") from None

@@ -12,7 +12,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
+from bough.app.activity import TaskActivity, load_activity
+from bough.app.backlog import list_backlogs, load_page
 from bough.core import events as e
+from bough.core.backlog.state import Backlog, evolve_backlog
 from bough.core.errors import BoughError, NewerRun, NotFound
 from bough.core.ids import GOAL, RUN, child_path, parent_path
 from bough.core.tree.task_state import SETTLED
@@ -56,6 +59,8 @@ class LiveRun:
         self.holder: str | None = None
         self.missing = ""
         """What it waits for on many machines: a worker, a tag."""
+        self.activity: dict[str, TaskActivity] = {}
+        """What goes on for tasks beyond what events say."""
         self.progress = 0.0
         """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
         self._settled: set[str] = set()
@@ -65,7 +70,7 @@ class LiveRun:
         """The event that last added, removed or moved lines."""
         self._changed: dict[str, int] = {}
         self._rows: tuple[int, list[TaskRow]] = (-1, [])
-        self._message: tuple[tuple[int, int, str], bytes] = ((-1, -1, ""), b"")
+        self._message: tuple[object, bytes] = (None, b"")
         self._watchers = 0
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
@@ -98,6 +103,7 @@ class LiveRun:
                     raise Gone(f"{self.view.name} was removed.")
             self.status, self.holder = await self._journal.standing(self.view)
             self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
+            self.activity = load_activity(self._journal.root / ".bough", self.view.name) if self.holder else {}
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)
@@ -156,7 +162,7 @@ class LiveRun:
 
     def message(self, since: int, make: Callable[[LiveRun, int], bytes]) -> bytes:
         """The message for a page that has seen the event `since`, made once for all such pages."""
-        key = (since, self.seq, self.status)
+        key = (since, self.mark)
         if self._message[0] != key:
             self._message = (key, make(self, since))
         return self._message[1]
@@ -178,22 +184,27 @@ class LiveRun:
                 tail.cancel()
                 await asyncio.gather(tail, return_exceptions=True)
 
-    async def news(self, seq: int, known: str) -> None:
-        """Wait for a newer event or another status, or for a while. Raises if the journal can no longer be read, or no
-        longer has the run."""
+    @property
+    def mark(self) -> tuple[int, str, dict[str, TaskActivity]]:
+        """What a page that has seen the same need not be told again."""
+        return self.seq, self.status, self.activity
+
+    async def news(self, known: object) -> None:
+        """Wait for something new, or for a while. Raises if the journal can no longer be read, or no longer has the
+        run."""
         tail = self._tail
         with suppress(TimeoutError):
             async with asyncio.timeout(15), self._news:
-                await self._news.wait_for(lambda: self.seq > seq or self.status != known or self._failed)
+                await self._news.wait_for(lambda: self.mark != known or self._failed)
         if self._failed and tail is not None:
             tail.result()
 
     async def _follow(self) -> None:
         try:
             while True:
-                before = (self.seq, self.status)
+                before = self.mark
                 await self.catch_up()
-                if (self.seq, self.status) != before:
+                if self.mark != before:
                     async with self._news:
                         self._news.notify_all()
                 await asyncio.sleep(BEAT if self.holder else REST)
@@ -214,8 +225,8 @@ class LiveRuns:
         self.journal = journal
         self._runs: dict[str, LiveRun] = {}
         self._ended: dict[str, float] = {}
-        self.night: tuple[object, NightPage] | None = None
-        """The backlog's page, and what it was made from."""
+        self._nights: dict[str, tuple[Backlog, object, NightPage]] = {}
+        """The backlogs, each with its page and what that was made from."""
 
     async def run(self, name: str) -> LiveRun:
         """Up to date."""
@@ -237,6 +248,22 @@ class LiveRuns:
             with suppress(NewerRun):
                 found.append(await self.run(name))
         return found
+
+    async def nights(self) -> list[NightPage]:
+        """The pages of the project's backlogs, the list that was worked on last first. A page is made again only when
+        something happened to its list or to one of its runs."""
+        known, pages = set(await self.names()), []
+        for name in await list_backlogs(self.journal):
+            backlog, made_from, page = self._nights.get(name, (Backlog(name), None, None))
+            for record in await self.journal.store.read(backlog.stream, since=backlog.seq):
+                backlog = evolve_backlog(backlog, record)
+            runs = [item.run for item in backlog.items.values() if item.run in known and not item.dropped]
+            marks = (backlog.seq, tuple((run.seq, run.status) for run in await self.load(runs)))
+            if page is None or made_from != marks:
+                page = await load_page(self.journal, backlog, time.time())
+            self._nights[name] = backlog, marks, page
+            pages.append(page)
+        return sorted((page for page in pages if page.goals), key=lambda page: -page.started_at)
 
     async def names(self) -> list[str]:
         """Newest first."""

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from bough.app.backlog import load_backlog, load_page
 from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
 from bough.core import events as e
@@ -30,8 +29,8 @@ from bough.views.event_lines import Teller
 from bough.views.formatting import first_sentence, one_line
 from bough.views.json_output import run_to_dict, task_to_dict
 from bough.views.next_steps import list_next_steps
-from bough.views.night import GoalLine
-from bough.views.night_text import describe_details, describe_goal, describe_night, describe_totals
+from bough.views.night import GoalLine, NightPage
+from bough.views.night_text import describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.run_view import RunView
 from bough.views.stats import KINDS as STATS_KINDS
 from bough.views.stats import compute_stats
@@ -87,35 +86,32 @@ async def build_runs(project: str, lives: LiveRuns, start: int, limit: int) -> J
     return {
         "total": len(names),
         "runs": [{"project": project, **build_summary(run)} for run in found],
-        "night": await build_night(lives),
+        "nights": [build_night(page) for page in await lives.nights()],
     }
 
 
-async def build_night(lives: LiveRuns) -> Json | None:
-    """The backlog's page, in the words of the terminal; None: there is no list. Made again only when something
-    happened."""
-    backlog = await load_backlog(lives.journal)
-    known = set(await lives.names())
-    runs = [item.run for item in backlog.items.values() if item.run in known and not item.dropped]
-    marks = (backlog.seq, tuple((run.seq, run.status) for run in await lives.load(runs)))
-    if lives.night is None or lives.night[0] != marks:
-        lives.night = marks, await load_page(lives.journal, backlog, time.time())
-    page = lives.night[1]
-    if not page.goals:
-        return None
-    groups = [{"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups]
-    branch = f"Together on the branch {page.branch}." if page.branch else page.trouble
-    return {"title": describe_night(page), "totals": describe_totals(page), "branch": branch, "groups": groups}
+def build_night(page: NightPage) -> Json:
+    """A backlog's page, in the words of the terminal."""
+    return {
+        "list": Raw(page.name),
+        "title": describe_night(page),
+        "began": page.started_at > 0,
+        "spent": describe_spent(page),
+        "branch": page.branch,
+        "trouble": page.trouble,
+        "groups": [
+            {"heading": heading, "goals": [_goal_to_dict(goal) for goal in goals]} for heading, goals in page.groups
+        ],
+    }
 
 
 def _goal_to_dict(goal: GoalLine) -> Json:
-    words = [describe_goal(goal), *describe_details(goal)]
     return {
-        "name": goal.name,
+        "name": Raw(goal.name),
         "title": first_sentence(goal.title),
         "kind": goal.kind,
         "run": Raw(goal.run),
-        "words": [one_line(text) for text in words if text],
+        "words": [one_line(text) for text in (describe_goal(goal), *describe_findings(goal)) if text],
     }
 
 
@@ -160,6 +156,9 @@ def build_summary(run: LiveRun) -> Json:
         "last_at": view.last_at,
         "now": now,
         "doing": _describe_doing(run) if run.holder else None,
+        "activity": {
+            path: {"what": one_line(now.what), "line": one_line(now.line)} for path, now in run.activity.items()
+        },
         "tasks": len(run.rows),
         "leaves": len(leaves),
         "done": done,
@@ -178,13 +177,21 @@ def build_summary(run: LiveRun) -> Json:
 
 def _describe_doing(run: LiveRun) -> Json | None:
     """What happens now, of the task that began it last, and how many others are at work."""
-    busy = [row.task for row in run.rows if row.task.doing]
+    busy = {row.task.path: (row.task.doing, run.since[row.task.path][1]) for row in run.rows if row.task.doing}
+    busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what} | busy
     if not busy:
         return None
-    last = max(busy, key=lambda task: run.since.get(task.path, ("", 0.0))[1])
-    since = run.since.get(last.path, ("", 0.0))[1]
-    title = first_sentence(last.title) if last.path != GOAL else ""
-    return {"task": Raw(last.path), "title": title, "doing": one_line(last.doing), "at": since, "others": len(busy) - 1}
+    path = max(busy, key=lambda path: busy[path][1])
+    title = first_sentence(run.view.tasks[path].title) if path != GOAL and path in run.view.tasks else ""
+    line = run.activity[path].line if path in run.activity else ""
+    return {
+        "task": Raw(path),
+        "title": title,
+        "doing": one_line(busy[path][0]),
+        "line": one_line(line),
+        "at": busy[path][1],
+        "others": len(busy) - 1,
+    }
 
 
 def _waiting_to_dict(waiting: Waiting, run: LiveRun) -> Json:

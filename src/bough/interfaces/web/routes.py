@@ -256,16 +256,16 @@ def _encode_change(run: LiveRun, since: int) -> bytes:
 
 async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
     async with run.watched():
-        known = ""
+        known: object = None
         while True:
-            if run.seq > since or run.status != known:
+            if run.seq > since or run.mark != known:
                 message = run.message(since, _encode_change)
-                since, known = run.seq, run.status
+                since, known = run.seq, run.mark
                 yield b"id: %d\ndata: %s\n\n" % (since, message)
             else:
                 yield b": still here\n\n"
             try:
-                await run.news(since, known)
+                await run.news(known)
             except Gone:
                 yield b"event: removed\ndata: {}\n\n"
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.planning.plan import describe_command
 from bough.core.settings.agent_settings import title_of
 from bough.views.formatting import (
     first_line,
@@ -97,7 +98,9 @@ def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
     """A task's beginning and states, and what is done about its conversation and about stuck work."""
     match event:
         case e.TaskCreated(step=step):
-            about = headline(step.title or step.instructions) or step.run or step.test_command or step.name
+            about = (
+                headline(step.title or step.instructions) or describe_command(step) or step.test_command or step.name
+            )
             return f"task created: {one_line(about)}", ""
         case e.StateChanged():
             return f"{describe_state(event.to)}: {event.why}", STATE_STYLES.get(event.to, "")

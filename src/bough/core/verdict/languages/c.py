@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
@@ -24,6 +25,11 @@ class CTest(Runner):
         r"\d{1,3}% tests passed, (?P<failed>\d{1,9}) tests? failed out of (?P<total>\d{1,9})|No tests were found!!!"
     )
     near_end = 400  # The list of failed tests follows.
+    named = (
+        r"\d+/\d+ Test +#\d+: (?P<test>\S.*?) \.{2,} *(?:\*\*\*)?(?P<outcome>Passed|Failed|Skipped|Not Run|Timeout"
+        r"|Exception)\b.*"
+    )
+    outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
 
 
 class Automake(Runner):
@@ -34,6 +40,9 @@ class Automake(Runner):
         (r"configure", "", "./configure && make check"),
         (r"configure\.(?:ac|in)", "", "autoreconf -fi && ./configure && make check"),
     )
+    named = r"(?P<outcome>PASS|XFAIL|SKIP|FAIL|XPASS|ERROR): (?P<test>.+)"
+    outcomes: ClassVar = {"PASS": "passed", "XFAIL": "passed", "SKIP": "skipped"}
+    unique_ids = "."
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         kinds = {"PASS": 0, "XFAIL": 0, "FAIL": 0, "XPASS": 0, "ERROR": 0, "SKIP": 0}
@@ -49,6 +58,8 @@ class Automake(Runner):
 class Meson(Runner):
     name = "meson"
     starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
+    named = r"\d+/\d+ (?P<test>\S.*?) +(?P<outcome>OK|EXPECTEDFAIL|SKIP|[A-Z]{4,}) +[\d.]+ ?s\b.*"
+    outcomes: ClassVar = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         found = {m[1]: (at, int(m[2])) for at, line in find_last_lines(lines) if (m := re.fullmatch(_MESON, line))}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import Runner
 
@@ -14,7 +16,8 @@ class Maven(Runner):
         r"Errors: (?P<failed2>\d{1,9}), Skipped: (?P<skipped>\d{1,9})"
     )
     in_parts = True
-
+    named = r"\[\w+\] Tests run: [^\n]*?(?P<outcome><<< \w+!)? -+ in (?P<test>[\w.$]+)"
+    outcomes: ClassVar = {"": "passed"}
     starts = ((r"mvnw", "", "./mvnw -B test"), (r"pom\.xml", "", "mvn -B test"))
 
 

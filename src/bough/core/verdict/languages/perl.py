@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from shlex import quote
+from typing import ClassVar
 
+from bough.core.acceptance.verdict import Case
 from bough.core.verdict.language import ENDS, Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
@@ -21,6 +23,15 @@ class Prove(Runner):
         (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
         (r"Build\.PL", "", "perl Build.PL && ./Build test"),
     )
+
+    named = r"(?P<test>\S+) \.{2,}(?: (?P<outcome>ok|skipped)(?:: .*| +\d+ ms)?)?"
+    outcomes: ClassVar = {"ok": "passed", "skipped": "skipped"}
+    said_before = True
+
+    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
+        """Test files. What follows the name of one that failed counts what is known already."""
+        counts = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
+        return super().cases([line for line in lines if not re.fullmatch(counts, line.strip())], root)
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         end = find_last_lines(lines, 400)
@@ -65,9 +76,13 @@ class Perl(Language):
     setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
     installs = "cpanm|cpan "
 
+    def name_package(self, module: str) -> str:
+        return module.replace("/", "::")
+
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        name = module.replace("/", "::")
-        return next((path for path in manifests if name in manifests[path]), None)
+        name = self.name_package(module)
+        named = (path for path, text in manifests.items() if re.search(self.dependency_files, path) and name in text)
+        return next(named, None)
 
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
+from typing import ClassVar
 
 from bough.core.verdict.language import Language
+from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ClosingLine, Runner
+from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner
+
+_INTERPRETERS = {"sh": "bash", "bash": "bash", "lua": "lua", "tcl": "tclsh", "rb": "ruby", "pl": "perl", "php": "php"}
+"""What runs a script of tests that needs no runner, by its suffix."""
+_SCRIPT = (
+    r"(?:(?P<folder>\w+)/)?(?:(?:run[-_]?)?(?:all[-_]?)?tests?|(?<=tests/)(?:run|all)|(?<=test/)(?:run|all))"
+    rf"\.(?P<suffix>{'|'.join(_INTERPRETERS)})"
+)
 
 
 class Tap(Runner):
@@ -19,9 +28,10 @@ class Tap(Runner):
     starts = (
         (r"tests?/[^/]+\.bats", "", "bats -r $(ls -d test tests 2>/dev/null)"),
         (r"[^/]+\.bats", "", "bats ."),
-        (r"(?:\w+/)?(?:run[-_]?)?(?:all[-_]?)?tests?\.(?:sh|bash)|tests?/run\.sh", "", "bash {file}"),
         (r"(?:\w+/)?run[-_]?tests?|tests?/run", r"\A#!.*sh", "bash {file}"),
     )
+    named = r"(?P<outcome>ok|not ok)(?: \d+)?(?: -)? ?(?P<test>.*?)(?P<skipped> # (?i:skip|todo)\b.*)?"
+    outcomes: ClassVar = {"ok": "passed"}
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         point = r"(not )?ok\b(?: (\d{1,9}))?(?: -)?.*?(?: # (SKIP|TODO|skip|todo)\b.*)?"
@@ -32,6 +42,15 @@ class Tap(Runner):
         skipped = sum(1 for each in points if each[3])
         failed = sum(1 for each in points if each[1] and not each[3])
         return ClosingLine(plans[0][0], len(points) - failed - skipped, failed, skipped)
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        yield from super().projects(look)
+        found = next(filter(None, (re.fullmatch(_SCRIPT, path) for path in look.near)), None)
+        if found is not None:
+            program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
+            yield ProjectCommand(f"{program} {found[0]}", why)
+            if found["folder"]:  # Its tests may name files as seen from there.
+                yield ProjectCommand(f"cd {found['folder']} && {program} {last_segment(found[0])}", why)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{'bats' if path.endswith('.bats') else 'bash'} {quote(path)}"

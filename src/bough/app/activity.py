@@ -1,0 +1,110 @@
+"""What a live run does at this moment, in a small file beside the journal, for whoever looks from another process.
+
+The journal says what began and ended; that a check has printed another line is worth no event. The file is written at
+most once a second, only when something has changed, and is gone when the run's process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.app.choices import RunObserver
+from bough.core.events import Record
+from bough.trust.files import Place
+
+EVERY = 1.0
+"""Seconds between two writes."""
+LONGEST = 64_000
+"""Bytes of the file that are read."""
+WIDTH = 300
+"""Characters of a line that are kept."""
+
+
+class TaskActivity(Struct, frozen=True):
+    """What goes on for a task."""
+
+    what: str = ""
+    """Where no event says it: `merging into goal`."""
+    since: float = 0.0
+    line: str = ""
+    """The last line of output."""
+
+
+def name_activity_file(run: str) -> str:
+    return f"now-{run}.json"
+
+
+def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
+    """By task; empty where nothing lasts, or the run's process is on another machine."""
+    try:
+        return msgspec.json.decode(Place(home, name_activity_file(run)).read(LONGEST), type=dict[str, TaskActivity])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+class ActivityFile:
+    """Keeps the file of the run whose events are recorded, and tells an observer in this process the same."""
+
+    def __init__(self, home: Path, watch: RunObserver) -> None:
+        self._home = home
+        self._watch = watch
+        self._run = ""
+        self._tasks: dict[str, TaskActivity] = {}
+        self._written: dict[str, TaskActivity] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def recorded(self, record: Record) -> None:
+        if not self._run:
+            self._run = record.run
+            self._remove()  # A process that was killed may have left one.
+        if (known := self._tasks.get(record.task)) is not None and known.line:
+            self._set(record.task, replace(known, line=""))  # It was printed before this.
+        self._watch.recorded(record)
+
+    def doing(self, task: str, what: str) -> None:
+        self._set(task, TaskActivity(what, time.time()))
+        self._watch.doing(task, what)
+
+    def progress(self, task: str, text: str) -> None:
+        line = text.strip().rpartition("\n")[2][-WIDTH:]
+        self._set(task, replace(self._tasks.get(task, TaskActivity()), line=line))
+        self._watch.progress(task, text)
+
+    def _set(self, task: str, activity: TaskActivity) -> None:
+        if activity.what or activity.line:
+            self._tasks[task] = activity
+        else:
+            self._tasks.pop(task, None)
+        if not self._tasks and self._written:
+            self._write()  # What is over is not shown for another second.
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(EVERY, self._write)
+
+    def _write(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._run or self._tasks == self._written:
+            return
+        self._written = dict(self._tasks)
+        with suppress(OSError):  # A full disk, or a project that is gone: the run itself says so.
+            if self._written:
+                body = msgspec.json.encode(self._written)
+                Place(self._home, name_activity_file(self._run)).write(body, 0o600)
+            else:
+                self._remove()
+
+    def _remove(self) -> None:
+        (self._home / name_activity_file(self._run)).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._run:
+            self._remove()

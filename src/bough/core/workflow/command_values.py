@@ -1,0 +1,173 @@
+"""Placeholders in commands: a value reaches a command as one argument, and no shell ever reads it as code.
+
+A `run` command gets its values as environment variables: `{name}` becomes `"$INPUT_name"`. A check has to stay readable
+for whoever recognises its test runner, so its inputs are filled in, quoted. Both are right only between words or as a
+part of one: a placeholder inside quotes, a comment, a here-document, arithmetic or anything else that a shell reads
+twice is rejected when the file is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Container, Mapping
+
+from bough.core.workflow.conditions import StepResult
+from bough.core.workflow.placeholders import (
+    LIVE,
+    Input,
+    Part,
+    Parts,
+    ResultPlace,
+    merge_texts,
+    protect_text,
+    render_loaded,
+    render_place,
+)
+
+_SKIPPED = re.compile(r"""\\.|\$?'[^']*'|\$?"(?:\\.|[^"\\])*"|(?<![^\s;&|()])#[^\n]*""", re.DOTALL)
+"""What a shell takes literally: escaped characters, quoted text, comments."""
+_READ_TWICE = {
+    "`": "backticks, $ quotes or a substitution in quotes",
+    "${": "a `${`",
+    "$[": "a `$[`",
+    "((": "arithmetic",
+    "[[": "`[[ … ]]`",
+    "<<": "a here-document",
+}
+"""What begins something that a shell may read once more."""
+_ENDS = re.compile(r"[;&|()\n]")
+"""Characters after which another command begins."""
+_STARTERS = frozenset(
+    (
+        *("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "for", "case", "select", "coproc"),
+        *("exec", "env", "sudo", "nohup", "nice", "command", "builtin", "xargs"),
+    )
+)
+"""Words that are followed by a command, or nearly so."""
+_READERS = frozenset(
+    "eval let declare typeset local source . trap alias unset read mapfile ssh su watch".split()  # noqa: SIM905
+)
+"""Programs and built-ins that may read their arguments as code."""
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+
+
+def explain_refusal(before: str) -> str:
+    """Say why no value is allowed after this part of a command; empty if one is."""
+    plain = _SKIPPED.sub(_render_skipped, before)
+    if plain.endswith("\0"):
+        return "it is in a comment"
+    if "'" in plain or '"' in plain:
+        return "it is inside quotes: remove them, a value is always one argument"
+    if twice := next((name for mark, name in _READ_TWICE.items() if mark in plain), ""):
+        return f"it comes after {twice}, where a shell may read a value as code: move that into a script"
+    if found := re.search(r"[\\$]\Z|\[(?=\S*\Z)", plain):
+        return f"it comes right after `{found[0]}`"
+    inner = plain.rfind("$(")
+    if inner >= 0 and (explain_refusal(plain[:inner]) or _SHELLS & set(_ENDS.split(plain[:inner])[-1].split())):
+        return "it is in a substitution that is itself a command, or read as code"
+    return _explain_program(_ENDS.split(plain)[-1])
+
+
+def _render_skipped(match: re.Match[str]) -> str:
+    """Keep what matters of skipped text: an open comment, a line that continues, a substitution within quotes."""
+    text = match[0]
+    if text[0] == "#":
+        return "\0" if match.end() == len(match.string) else ""
+    if text[0] == "\\":
+        return text[1].strip("\n") and (text[1] if text[1].isalnum() else "q")
+    return "`" if text[0] == "$" or (text[0] == '"' and re.search(r"`|\$[({]", text)) else "q"
+
+
+def _explain_program(command: str) -> str:
+    """Say why no value may be the next word of one simple command."""
+    words = re.split(r"[\s<>]+", command.lstrip())
+    while words[:-1] and (words[0] in _STARTERS or words[0][:1] == "$" or _ASSIGNMENT.match(words[0])):
+        del words[0]
+    if len(words) == 1:
+        if _ASSIGNMENT.match(words[0]):
+            return ""
+        return "it would be the program itself: name the program and pass the value to it"
+    program, previous = words[0].rpartition("/")[2], words[-2]
+    reads_option = program in _SHELLS and previous.endswith("c")
+    reads_name = program in ("printf", "test", "[") and previous == "-v"  # a variable's name may contain code
+    if program in _READERS or reads_option or reads_name:
+        return f"`{program}` would read it as code"
+    return ""
+
+
+def find_refusals(pieces: Parts) -> list[tuple[Input | ResultPlace, str]]:
+    """Return the placeholders of a command where no value is allowed, each with the reason."""
+    found: list[tuple[Input | ResultPlace, str]] = []
+    before = ""
+    for piece in pieces:
+        if not isinstance(piece, str) and (reason := explain_refusal(before)):
+            found.append((piece, reason))
+        before += piece if isinstance(piece, str) else "q"
+    return found
+
+
+def load_check(pieces: Parts, values: Mapping[str, Parts]) -> str:
+    """Return a check with its inputs filled in, each quoted; one without a value stays as written."""
+    line = ""
+    for piece in pieces:
+        if isinstance(piece, Input):
+            found = values.get(piece.name, (piece,))
+            line += "".join(shlex.quote(part) if isinstance(part, str) else render_place(part) for part in found)
+        else:
+            line += piece if isinstance(piece, str) else render_place(piece)
+    return line
+
+
+def load_command(pieces: Parts, values: Mapping[str, Parts], env: dict[str, str]) -> str:
+    """Return the command of a loaded step, and put its inputs into `env`; results are left for `fill_command`."""
+    line = ""
+    for piece in pieces:
+        if isinstance(piece, str):
+            line += protect_text(piece)
+        elif isinstance(piece, ResultPlace) or values.get(piece.name, (piece,)) == (piece,):
+            line += render_place(piece)
+        else:
+            line += _add_variable(env, f"INPUT_{piece.name}", render_loaded(values[piece.name]))
+    return line
+
+
+def fill_command(command: str, results: Mapping[str, StepResult], env: dict[str, str]) -> str:
+    """Return a loaded step's command that reads the known results from `env`. For `results` see `fill_places`."""
+    line = ""
+    for piece in split_command(command, results):
+        if isinstance(piece, ResultPlace):
+            line += _add_variable(env, f"RESULT_{piece.step}", results[piece.step].text)
+        else:
+            assert isinstance(piece, str)
+            line += piece
+    return line
+
+
+def _add_variable(env: dict[str, str], name: str, value: str) -> str:
+    """Put a value into the environment, and return the shell's word for it."""
+    name = re.sub(r"\W", "_", name)
+    value = value.replace("\0", "\ufffd")  # no environment can contain a NUL character
+    while env.setdefault(name, value) != value:
+        name += "_"
+    return f'"${name}"'
+
+
+def split_command(command: str, results: Container[str]) -> Parts:
+    """Split a loaded command into parts: known results, where a value is allowed, and text."""
+    pieces: list[Part] = []
+    at, before = 0, ""
+    for match in re.finditer(LIVE, command):
+        text = command[at : match.start()]
+        before += text
+        pieces.append(text)
+        at = match.end()
+        if match[1] in results and not explain_refusal(before):
+            pieces.append(ResultPlace(match[1]))
+            before += "q"
+        else:
+            literal = "{" if match[2] == "brace" else match[0]
+            pieces.append(literal)
+            before += literal
+    return tuple(merge_texts([*pieces, command[at:]]))

@@ -1,0 +1,48 @@
+"""What a live run does, for whoever looks from another process: on disk soon, seldom, and gone when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bough.app import RunObserver, activity
+from bough.core import events as e
+from bough.core.ids import RUN
+
+pytestmark = pytest.mark.anyio
+
+
+async def until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not true():  # noqa: ASYNC110 (a file says nothing when it changes)
+            await asyncio.sleep(0.005)
+
+
+async def test_a_long_effect_is_seen_from_outside_and_a_short_one_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "EVERY", 0.01)
+    told: list[tuple[str, str]] = []
+    (tmp_path / "now-amber-heron.json").write_text('{"goal": {"what": "from a process that was killed"}}')
+    kept = activity.ActivityFile(tmp_path, RunObserver(doing=lambda task, what: told.append((task, what))))
+
+    def seen(task: str) -> tuple[str, str]:
+        found = activity.load_activity(tmp_path, "amber-heron").get(task, activity.TaskActivity())
+        return found.what, found.line
+
+    kept.recorded(e.Record(1, "amber-heron", RUN, 1, 0.0, e.RunFinished("completed", "")))
+    assert seen("goal") == ("", "")
+    kept.doing("a", "merging into goal")
+    kept.progress("a", "one\ntwo\n")
+    await until(lambda: seen("a") == ("merging into goal", "two"))
+    kept.recorded(e.Record(2, "amber-heron", "a", 1, 0.0, e.CheckStarted("pytest")))
+    await until(lambda: seen("a") == ("merging into goal", ""))
+    kept.doing("a", "")
+    assert seen("a") == ("", "") and told == [("a", "merging into goal"), ("a", "")]
+    kept.doing("b", "planning")
+    await until(lambda: seen("b")[0] == "planning")
+    kept.close()
+    assert not list(tmp_path.iterdir())
