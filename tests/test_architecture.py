@@ -247,7 +247,7 @@ OPENERS = {
         adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/ownership
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
-        adapters/workspaces/spares app/diagnosis app/journal app/known_projects app/project
+        adapters/workspaces/spares app/activity app/diagnosis app/journal app/known_projects app/project
         app/worker_service engine/task_workspace adapters/verifiers/baselines
         adapters/verifiers/check_runner
     """,

@@ -388,7 +388,7 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 
 
 def _tool_servers(folder: Path) -> dict[str, Any]:
-    """Those of the repository's `.mcp.json`, which many tools share."""
+    """The tool servers of the repository's `.mcp.json`, which many tools share."""
     try:
         return read(_read_text(folder, ".mcp.json"))
     except UnicodeDecodeError:

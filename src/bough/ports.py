@@ -140,7 +140,7 @@ class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
     def of(self, model: str) -> Spoken:
-        """By the model's name (`provider:model`)."""
+        """The protocol of a model, by its name (`provider:model`)."""
         ...
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
@@ -358,7 +358,7 @@ class Workspaces(Protocol):
         ...
 
     async def contents(self, tree: str) -> Contents:
-        """For callers that need few of many files."""
+        """The files of a tree, for callers that need few of many."""
         ...
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
@@ -366,7 +366,7 @@ class Workspaces(Protocol):
         ...
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        """As a unified diff, or as git's short statistics."""
+        """The change as a unified diff, or as git's short statistics."""
         ...
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
@@ -576,7 +576,7 @@ class Executor(Protocol):
         ...
 
     async def carry(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Until it rests, as `Crew.carry`. When cancelled, it calls the worker off before it returns."""
+        """Run the task until it rests, as `Crew.carry` does. When cancelled, it first calls the worker off."""
         ...
 
 

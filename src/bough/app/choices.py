@@ -219,7 +219,7 @@ class RunObserver(Struct, frozen=True):
     """Shows the person a command line that needs approval, and whose it is; anything but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
-        """When no one is there to ask and the answer may come later, everything waits for it."""
+        """The same, but with everything waiting for a later answer when no one is there to ask."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 

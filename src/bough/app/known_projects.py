@@ -15,7 +15,7 @@ LIST, MOST = "projects", 200
 
 
 def list_known_projects() -> list[Path]:
-    """Those that are still there, the latest first."""
+    """The known projects that are still there, the latest first."""
     try:
         lines = (find_state_folder() / LIST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):

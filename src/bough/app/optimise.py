@@ -116,7 +116,7 @@ async def optimise_planner(
 
 
 class PlannerBench:
-    """Where the guidance of one helper is tried."""
+    """Tries other guidance for one helper."""
 
     def __init__(self, helper: Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
         self._helper = helper

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """By name. Each sees and reaches only what the person has named for it."""
+    """The outside agents by name. Each sees and reaches only what the person has named for it."""
 
     def __init__(self, project: Project, outside: OutsideAgents, permit: Permit | None) -> None:
         self._project, self._outside, self._permit = project, outside, permit

@@ -85,7 +85,7 @@ class Serving:
         self._ending.set()
 
     async def serve(self) -> Ended:
-        """Until it is drained, or was unresponsive for so long that others have taken its tasks."""
+        """Run tasks until it is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
         with _FolderLock(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
@@ -105,7 +105,7 @@ class Serving:
             return ended
 
     async def _start(self, intake: Intake) -> Ended | None:
-        """With a heartbeat: on a busy machine, starting takes longer than a lease."""
+        """Start with a heartbeat: on a busy machine, starting takes longer than a lease."""
         starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
         while not starting.done():
             if await self._beat(intake) is None:
@@ -184,7 +184,7 @@ class Serving:
 
     @asynccontextmanager
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
-        """For one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
+        """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
         outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal)
@@ -208,7 +208,7 @@ class Serving:
 
 
 async def list_workers(store: Store) -> list[Worker]:
-    """Those that serve the journal now."""
+    """The workers that serve the journal now."""
     return await _require_shared_store(store).transact(list_present_workers)
 
 

@@ -79,7 +79,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> 
 
 
 async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batches:
-    """By the fast model; when it is unavailable or the budget is spent, the steps' results are truncated."""
+    """Have the fast model do it; when it is unavailable or the budget is spent, the steps' results are truncated."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:

@@ -330,7 +330,7 @@ async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
 
 
 async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
-    """All that count, in a separate checkout that no agent works in."""
+    """Run all that count, in a separate checkout that no agent works in."""
     ports, chosen = site.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check = await _find_check(task, site)

@@ -55,7 +55,8 @@ class MergeProof(Struct, frozen=True):
     """Run the goal's own check too; not where the goal itself is judged next, on this very tree."""
 
     async def verdict(self) -> Verdict:
-        """Of the task's check. It also fails when another step's check fails, or when a needed test does not pass."""
+        """The verdict of the task's check. It also fails when another step's check fails or a needed test does not
+        pass."""
         check = await self.ports.verifier.find(self.task)
         verdict = await self._judge(self.task, check)
         if verdict.ruling != "passed":
@@ -110,7 +111,7 @@ class MergeProof(Struct, frozen=True):
         return await self.ports.store.get_blob(name) if name else None
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
-        """Without tests that a step which may change tests took out of the files: that was judged before."""
+        """Drop tests that a step which may change tests took out of the files: that was judged before."""
         if not gone or not any(need.step.may_edit_tests for need in self.merge.needed):
             return gone
         workspaces, merge = self.ports.workspaces, self.merge

@@ -179,7 +179,7 @@ def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
 
 
 def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
-    """In order; neighbours that only read run together, each writing call alone."""
+    """The calls in order; neighbours that only read run together, each writing call alone."""
     for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)

@@ -141,7 +141,7 @@ class Steps(Struct, eq=False):
     """Differences between trees, cached."""
 
     async def run_to_end(self) -> None:
-        """Until the steps are finished, or the task rests."""
+        """Run until the steps are finished, or the task rests."""
         book, live = self.book, self.live
         said = asyncio.Event()
         unwatch = self.crew.ports.inbox.watch(said.set)

@@ -96,7 +96,7 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
-        """With `again` a merge that was given up is retried with that model."""
+        """Merge the step's work onto the head. With `again` a merge that was given up is retried with that model."""
         # Read from the journal, not remembered: after a kill this is how half a merge is found.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]

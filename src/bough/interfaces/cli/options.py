@@ -36,7 +36,7 @@ def dir_option(command: F) -> F:
 
 
 def _choose_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """For this process and those it starts."""
+    """Choose the journal for this process and those it starts."""
     if value:
         os.environ["BOUGH_STORE"] = value
 
@@ -246,7 +246,7 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def enable_gc() -> None:
-    """For long-running commands: enables garbage collection from here on, except for what is already loaded."""
+    """Enable garbage collection in a long-running command, except for what is already loaded."""
     # What is loaded stays until the end: without this every full collection would go through it again, for 9 ms.
     gc.freeze()
     gc.enable()
