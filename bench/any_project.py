@@ -198,7 +198,9 @@ def try_run(project: dict[str, str], to: Path, bough: str, env: dict[str, str]) 
         return (
             "" if status in (2, 5) and not requests else f"exit status {status} after {len(requests)} requests: {last}"
         )
-    proven = re.search(r"completed: .*\b(?:failed|fails) before", said)
+    _, said, _ = measure([bough, "report", "--json"], copy, env)
+    told = json.loads(said)["requirements"] if said.startswith("{") else []
+    proven = told and all(one["standing"] == "proven" for one in told)
     return "" if status == 0 and proven else f"exit status {status} after {len(requests)} requests: {last}"
 
 

@@ -3,6 +3,7 @@
     python bench/backlog.py steady                       one night without kills: idle share, overhead, the night branch
     python bench/backlog.py kills --kills 50             `kill -9` at random moments, then the same command again
     python bench/backlog.py kills --processes 3          three processes share the list; each is killed
+    python bench/backlog.py kills --processes 3 --store postgresql://…   the same with the journal in a database
     python bench/backlog.py kills --small                a project whose check takes no time: the kills hit bough itself
     python bench/backlog.py kills --folder F --minutes 5   stop after so long; the same line continues
 
@@ -150,7 +151,8 @@ def answer(request: Document) -> Document:
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("BOUGH_")}
     small = {"BOUGH_ACCEPTANCE_PROOF": "check", "BOUGH_ACCEPTANCE_EXAMINE": "never"} if SMALL else {}
-    return kept | {"OPENAI_API_KEY": "x", "BOUGH_PLANNING_FLAT": "true"} | small
+    store = {"BOUGH_STORE": os.environ["BOUGH_STORE"]} if "BOUGH_STORE" in os.environ else {}
+    return kept | store | {"OPENAI_API_KEY": "x", "BOUGH_PLANNING_FLAT": "true"} | small
 
 
 def bough(project: Path, *arguments: str, feed: str = "") -> str:
@@ -311,9 +313,12 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--apart", type=float, default=8.0, help="seconds between two kills, at most")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--store", help="where the journal is: the address of a PostgreSQL database")
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
+    if args.store:
+        os.environ["BOUGH_STORE"] = args.store
     folder = args.folder or Path(tempfile.mkdtemp(prefix="bough-night-"))
     folder.mkdir(parents=True, exist_ok=True)
     project = prepare_small(folder) if args.small else prepare(folder)

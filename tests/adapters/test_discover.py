@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
-from bough.core.verdict.dependents import find_dependents
 from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.languages.make import Make
+from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
 
 STEP = Step("insert-line", "Insert a line.")
@@ -336,6 +336,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
      ["python test.py"]),
     ({"Makefile": "test:", ".travis.yml": "script: >\n    cmake\n    -DTESTS=ON .\n    && make test\nafter: x\n"},
      ["cmake -DTESTS=ON . && make test", "make test"]),
+    ({"mix.exs": "", CI: "- run: mix deps.get --only test\n- run: mix test --warnings\n"}, ["mix test --warnings"]),
     ({"manage.py": "import django"}, ["python3 manage.py test"]),
     ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
     ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),
@@ -346,8 +347,8 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"a/tests.py": PYTEST_FILE, "a/__init__.py": ">>> 1"}, ["python3 -m pytest a/tests.py"]),
     ({"test/testlex.py": UNITTEST_FILE}, ["python3 -m unittest discover -s test"]),
     ({"runtests.sh": "true"}, ["bash runtests.sh"]),
-    ({"a.lua": "", "test/test.lua": ""}, ["lua test/test.lua", "cd test && lua test.lua"]),
-    ({"a.tcl": "", "tests/all.tcl": ""}, ["tclsh tests/all.tcl", "cd tests && tclsh all.tcl"]),
+    ({"a.lua": "", "test/test.lua": 'loadfile("../a.lua")'}, ["cd test && lua test.lua"]),
+    ({"a.tcl": "", "tests/all.tcl": ""}, ["tclsh tests/all.tcl"]),
     ({"configure.ac": "", "Makefile.am": ""}, ["autoreconf -fi && ./configure && make check"]),
     ({"composer.json": "{}", "tests/ATest.php": ""}, ["vendor/bin/phpunit tests"]),
     ({"package.json": '{"scripts": {"test": "vitest"}}'}, ["env CI=true npm test"]),

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.verdict import registry, runners
 from bough.core.verdict.failure_text import describe_failure, trim_case
-from bough.core.verdict.report_reader import read_closing_lines, read_results
 from bough.core.verdict.runner import ClosingLine, Progress
-from bough.core.verdict.runners import count_progress, make_readable
+from bough.core.verdict.runners import count_progress, make_readable, read_closing_lines, read_results
 
 RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 

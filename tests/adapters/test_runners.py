@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Report
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict import report_reader
 from bough.core.verdict.registry import RUNNERS
 from bough.core.verdict.runner import Progress
 from bough.core.verdict.runners import (
     count_progress,
     has_refused,
     instrument,
+    read_results,
     recognise,
 )
 from bough.core.verdict.runners import narrow as rerun
@@ -304,7 +304,7 @@ def run(command: str, folder: Path, scratch: Path, runner: str | None = None) ->
     )
     output = ran.stdout.decode(errors="replace")
     body = report.read_bytes() if report.exists() else None
-    said = report_reader.read_results(body, output, ran.returncode, kind, str(folder))
+    said = read_results(body, output, ran.returncode, kind, str(folder))
     return Ran(said, output, ran.returncode, body is not None)
 
 

@@ -15,9 +15,8 @@ import pytest
 from bough.core.acceptance.verdict import Report
 from bough.core.verdict import runners
 from bough.core.verdict.registry import RUNNERS
-from bough.core.verdict.report_reader import read_results
 from bough.core.verdict.runner import Progress, Runner
-from bough.core.verdict.runners import count_progress, instrument, narrow, recognise
+from bough.core.verdict.runners import count_progress, instrument, narrow, read_results, recognise
 
 from .runners import ROOT, SUITES, Suite
 

@@ -13,8 +13,7 @@ from bough.core.acceptance import earned
 from bough.core.acceptance.code_difference import compare_texts
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
-from bough.core.acceptance.probe_cases import split_cases
-from bough.core.acceptance.probes import Probe, Probed, read_probes
+from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import Check, Verdict

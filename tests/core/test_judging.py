@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bough.core.acceptance.judge_ruling import Ruling, read_ruling
-from bough.core.acceptance.quotes import find_line, find_quote
+from bough.core.acceptance.quotes import find_quote
 from bough.core.acceptance.verdict import Disagreement
 from bough.core.conversation.context import render_disagreements
 from bough.core.conversation.structured_answer import Problems
@@ -32,7 +32,7 @@ and raises ValueError on an empty list — always.
 def test_words_are_found_whatever_is_around_them(quote: str) -> None:
     place = find_quote(quote, GOAL)
     assert place is not None
-    assert find_line(GOAL, place) in (3, 4)
+    assert GOAL.count("\n", 0, place.start) in (2, 3)
 
 
 @pytest.mark.parametrize("quote", ["", "the", "the last of equal maxima", "raises KeyError on an empty list", ".* .*"])

@@ -15,6 +15,7 @@ from bough.adapters.sandboxes.levels import Mode
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.acceptance.verdict import Report
+from bough.core.errors import SetupFailed
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
 from bough.core.verdict.missing import Base, find_missing
@@ -257,6 +258,17 @@ def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> 
     outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=command)
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
+
+
+def test_a_command_that_only_the_end_of_a_check_needs_is_not_hunted(library: Path) -> None:
+    """The tests fail at the base, so nobody knows yet that the linter after them is missing."""
+    environment(library)
+    (library / "pair.py").write_text("def pair(a, b):\n    return b, a\n")
+    (library / "Makefile").write_text("test:\n\tpython3 -m pytest -q\n\tlinter pair.py\n")
+    right = call("write", path="pair.py", content="def pair(a, b):\n    return a, b\n")
+    model = ScriptedModel([right, DONE[1]])
+    with pytest.raises(SetupFailed, match=r"All tests pass, but the command `linter` is not found\. Install linter"):
+        carry_out(library, model, goal="Fix pair.", check="make test")
 
 
 def test_an_empty_submodule_is_named(library: Path) -> None:

@@ -175,6 +175,10 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
     assert heard(Task("a")) == heard(Task("a/b")) == ["one", "two", "three"]
     assert heard(Task("ab")) == ["one", "three"]
     assert heard(Task("a", talk=TaskTalk(heard=2))) == ["three"]
+    inbox.add(e.Record(7, "r", CONTROL, 7, 0.0, e.PersonSaid("How is it going?")))
+    assert heard(Task("a", talk=TaskTalk(heard=3))) == [], "nor this one"
+    inbox.add(e.Record(8, "r", CONTROL, 8, 0.0, e.MessageRead(7, asks=True)))
+    assert heard(Task("a", talk=TaskTalk(heard=3))) == [], "no agent has to answer a mere question"
     assert heard(Task("goal", talk=TaskTalk(question="What would you do?"))) == [], "it is the answer then"
 
 

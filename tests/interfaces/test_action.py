@@ -27,7 +27,9 @@ def test_what_is_declared_is_what_is_used() -> None:
         assert f"tell {output} " in script
 
 
-def run_action(tmp_path: Path, branch: str) -> tuple[subprocess.CompletedProcess[str], dict[str, str], Path]:
+def run_action(
+    tmp_path: Path, branch: str, check: str = "test -f calc.py"
+) -> tuple[subprocess.CompletedProcess[str], dict[str, str], Path]:
     """As a runner does: in a fresh shallow checkout, where nobody is known to git."""
     origin = make_project(tmp_path / "origin")
     root = tmp_path / "checkout"
@@ -40,7 +42,7 @@ def run_action(tmp_path: Path, branch: str) -> tuple[subprocess.CompletedProcess
         env = environment(
             GOAL="Write NOTES.txt; `touch owned` $(touch owned)",
             MODEL="openai:test",
-            CHECK="test -f calc.py",
+            CHECK=check,
             DIRECTORY=str(root),
             NETWORK="off",
             MAX_COST="",
@@ -73,4 +75,10 @@ def test_a_run_in_ci(tmp_path: Path) -> None:
 def test_work_that_cannot_be_put_on_a_branch_fails_the_step_and_is_kept(tmp_path: Path) -> None:
     done, told, _ = run_action(tmp_path, "no..branch")
     assert done.returncode == 1 and told["status"] == "completed" and "branch" not in told
+    assert "NOTES.txt" in Path(told["diff"]).read_text()
+
+
+def test_work_that_is_not_proven_is_kept_too(tmp_path: Path) -> None:
+    done, told, _ = run_action(tmp_path, "from-ci", check="test -f other.txt")
+    assert done.returncode not in (0, 1) and told["status"] != "completed" and "branch" not in told
     assert "NOTES.txt" in Path(told["diff"]).read_text()

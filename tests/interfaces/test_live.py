@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core import events as e
+from bough.core.backlog.entry import GoalReport
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call
 from bough.core.tree.task_state import State
 from bough.interfaces.terminal import plain_display
 from bough.interfaces.terminal.live_display import LiveDisplay, Painter
+from bough.interfaces.terminal.night_display import NightDisplay
 from bough.interfaces.terminal.output import Line, TerminalOutput, make_output
 from bough.views.formatting import count_cells
 from tests.interfaces.journals import started, task_events
@@ -234,3 +236,29 @@ def test_a_log_says_what_still_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     said = written.getvalue()
     assert re.search(r"goal: still merging into goal, for .*: running 3 of 9", said)
     assert said.count("Waiting: no worker") == 1 and "no longer waiting" in said
+
+
+def test_a_night_says_what_each_goal_is_doing_below_what_happened() -> None:
+    window, now = Window(80), 130.0
+    display = NightDisplay(on(window), clock=lambda: now)
+
+    def show() -> list[str]:
+        display._painter.draw(display._frame)
+        return window.terminal.shown
+
+    display.tell([("the night begins with 2 goals", "")])
+    display.listed(e.Record(1, "@backlog", "totals", 1, 100.0, e.GoalTaken("amber-heron", "b" * 40)))
+    display.listed(e.Record(2, "@backlog", "names", 1, 100.0, e.GoalTaken("slate-wren", "b" * 40)))
+    events = [started(), *task_events(GOAL, 1, State.IN_PROGRESS)]
+    for version, event in enumerate(events[:6], 1):
+        task = RUN if version == 1 else GOAL
+        display.recorded(e.Record(version + 2, "amber-heron", task, version, 120.0, event))
+    display.doing("names", GOAL, "running the base check")
+    assert show() == [
+        "the night begins with 2 goals",
+        "● totals  thinking  10 s",
+        "● names  running the base check  30 s",
+    ]
+    display.listed(e.Record(9, "@backlog", "totals", 2, 121.0, e.GoalSettled(GoalReport("completed"))))
+    display.tell([("totals: completed", "")])
+    assert show() == ["the night begins with 2 goals", "totals: completed", "● names  running the base check  30 s"]

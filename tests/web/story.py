@@ -98,7 +98,10 @@ def write_waiting(root: Path) -> list[str]:
 def write_night(root: Path) -> None:
     """A list in the morning, and one that nobody has worked on."""
     now = time.time()
-    journals.write(root, "moss-heron", journals.large(3, 2), begin=now - 30_000)
+    prices = Step(GOAL, "Prices are shown with two decimals.", test_command="pytest -q")
+    proven = [*_begun(prices), *_round(GOAL, 1, "", "edit", '{"path": "shop/prices.py"}', "1 place changed")]
+    proven += [*_passed(GOAL, 47), ("", e.RunFinished("completed", "its check passes"))]
+    journals.write(root, "moss-heron", proven, pace=9.0, begin=now - 30_000)
     journals.write(root, "opal-wren", list(_given_up()), pace=3.0, begin=now - 9_000)
     goals = {
         "prices": "Prices are shown with two decimals.",
@@ -118,7 +121,7 @@ def write_night(root: Path) -> None:
         ("prices", e.GoalSettled(done)),
         ("taxes", e.GoalSettled(GoalReport("failed", "the tax table is missing"))),
     ]
-    told += [("@control", e.NightJoined("night-1", TREE, ("prices",))), ("@control", e.NightEnded("it is 07:00"))]
+    told += [("@control", e.NightJoined("night-1", TREE, ("prices",))), ("@control", e.NightEnded("the night is over"))]
     journals.write(root, "@backlog/backlog", told, pace=1800.0, begin=now - 1800.0 * len(told))
     later = GoalEntry("Remove the deprecated <b>flags</b>.")
     journals.write(root, "@backlog/cleanup", [("flags", e.GoalListed(later))], begin=now)

@@ -58,16 +58,16 @@ export function Home() {
           {waiting.map((run) => <Needs key={run.run} run={run} refresh={refresh} named />)}
         </section>
       )}
-      {nights.filter(({ night }) => night.began).map(goals)}
       {all.map((run) => <AnsweredList key={run.run} answered={run.answered} recent={600} />)}
       {live.filter(wanted).length > 0 && (
         <section aria-labelledby="live"><h2 id="live">Happening now <span class="count busy">{live.length}</span></h2>
           <ul class="cards">{live.filter(wanted).map((run) => <Live key={run.run} run={run} />)}</ul>
         </section>
       )}
+      {nights.filter(({ night }) => night.began).map(goals)}
       {nights.filter(({ night }) => !night.began).map((each) => <>{head(each)}{goals(each)}</>)}
       {data.projects.map((project) => {
-        const rest = project.runs.filter((run) => run.holder === null && wanted(run) && (words || !listed.has(`${project.project}/${run.run}`)));
+        const rest = project.runs.filter((run) => run.holder === null && run.waiting.length === 0 && wanted(run) && (words || !listed.has(`${project.project}/${run.run}`)));
         if (!rest.length && project.total <= project.runs.length) return null;
         return (
           <section key={project.project} aria-label={`What came of it in ${project.root}`}>

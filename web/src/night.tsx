@@ -49,6 +49,7 @@ export function NightGoals({ project, night, live, refresh }: { project: string;
   const names = night.groups.flatMap((group) => group.goals).map((goal) => goal.name);
   return (
     <section class="goals" aria-label={`Goals of ${night.list}`}>
+      {night.began && <h2>{night.list === "backlog" ? "Goals" : `Goals of ${night.list}`}</h2>}
       {night.groups.map(({ heading, goals: all }) => {
         const goals = all.filter((goal) => !live.has(goal.run));
         if (!goals.length) return null;

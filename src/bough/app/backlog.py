@@ -6,6 +6,7 @@ person does goes into the control stream, which takes events from any process: t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -64,7 +65,8 @@ async def add_goals(
             if name in backlog.items or name in wanted:
                 if given:
                     raise UsageError(f"There is already a goal called `{name}`: give this one another name.")
-                name = _free_name(name, {*backlog.items, *wanted})
+                free = (f"{name}-{number}" for number in count(2))
+                name = next(each for each in free if each not in backlog.items and each not in wanted)
         except UsageError as error:
             if not keep_going:
                 raise
@@ -77,13 +79,6 @@ async def add_goals(
     for name, entry in wanted.items():
         await _list_goal(journal, backlog, name, entry)
     return answers
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    number = 2
-    while f"{name}-{number}" in taken:
-        number += 1
-    return f"{name}-{number}"
 
 
 def resolve_needs(backlog: Backlog, entry: GoalEntry, added: Mapping[str, GoalEntry] | None = None) -> GoalEntry:
@@ -155,6 +150,12 @@ async def _look_at_run(journal: Journal, item: BacklogItem, listing: str) -> See
     return Seen(status, why, answered=waits and not (await load_waiting(journal, item.run)).open(live=False))
 
 
+async def find_held(journal: Journal, backlog: Backlog) -> frozenset[str]:
+    """Goals that a live process works on."""
+    running = [item.name for item in backlog.items.values() if item.running]
+    return frozenset([name for name in running if await journal.store.holder(backlog.stream, name) is not None])
+
+
 def make_listing(backlog: Backlog, item: str) -> str:
     """How a run names the goal that it works on."""
     return f"{backlog.name}/{item}"
@@ -168,8 +169,7 @@ def is_of(run: Run, listing: str) -> bool:
 async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage:
     """The list with everything that a report says about it."""
     items = [item for item in backlog.items.values() if not item.dropped]
-    elsewhere = frozenset([item.name for item in items if await _is_held(journal, backlog, item)])
-    here = Here(now, seen=await look_at_runs(journal, backlog), elsewhere=elsewhere)
+    here = Here(now, seen=await look_at_runs(journal, backlog), elsewhere=await find_held(journal, backlog))
     goals = {item.name: explain(backlog, item, here) for item in items}
     views = {item.name: view for item in items if item.run and (view := await journal.view(item.run)).started_at}
     questions, shown = {}, {}
@@ -182,7 +182,3 @@ async def load_page(journal: Journal, backlog: Backlog, now: float) -> NightPage
             rows = (await journal.evidence(run)).rows
             shown[name] = (sum(row.standing == "proven" for row in rows), len(rows))
     return make_page(backlog, goals, views, questions, shown)
-
-
-async def _is_held(journal: Journal, backlog: Backlog, item: BacklogItem) -> bool:
-    return item.running and await journal.store.holder(backlog.stream, item.name) is not None

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.news import News
 from bough.adapters.workspaces import deliver
-from bough.app.backlog import LEASE, is_of, load_backlog, look_at_runs, make_listing
+from bough.app.backlog import LEASE, find_held, is_of, load_backlog, look_at_runs, make_listing
 from bough.app.choices import Choices, RunObserver
 from bough.app.night_branch import TOGETHER, NightBranch, make_branch_once
 from bough.app.run_messages import find_person
@@ -67,6 +68,8 @@ class NightObserver(Struct, frozen=True):
     """Something happened to the list."""
     recorded: Callable[[e.Record], None] = lambda record: None
     """Something happened in a run."""
+    doing: Callable[[str, str, str], None] = lambda goal, task, what: None
+    """What goes on for a goal's task where no event says it; empty: no longer."""
 
 
 class _Live(Struct, frozen=True, eq=False):
@@ -206,14 +209,12 @@ class NightWorker:
 
     async def _look(self) -> Here:
         session, backlog, mine = self.session, self.backlog, frozenset(self.live)
-        running = [item.name for item in backlog.items.values() if item.running and item.name not in mine]
-        held = [name for name in running if await session.store.holder(backlog.stream, name) is not None]
         refused, self._refused = self._refused, set()
         return Here(
             now=time.time(),
             jobs=self.plan.jobs,
             mine=mine,
-            elsewhere=frozenset(held) | (refused - mine),
+            elsewhere=(await find_held(session, backlog) | refused) - mine,
             seen=await look_at_runs(session, backlog, mine),
             touched=await self._find_touched() if len(mine) < self.plan.jobs else {},
             per_goal=self.plan.per_goal,
@@ -223,14 +224,19 @@ class NightWorker:
         )
 
     async def _find_touched(self) -> dict[str, Touched]:
-        """What the goals of this process have changed so far."""
-        found: dict[str, Touched] = {}
-        for name, live in self.live.items():
-            with suppress(UsageError, WorkspaceError):  # It has not begun, or is just being written.
+        """What the goals of this process have changed so far, where there is a choice that it could change."""
+        if sum(not item.taken and not item.dropped for item in self.backlog.items.values()) < 2:
+            return {}
+
+        async def look(live: _Live) -> Touched:
+            try:
                 task = await self.session.task(live.item.run)
                 changes = await self.session.workspaces.changes(task.base, task.tree)
-                found[name] = {change.path: False for change in changes}
-        return found
+            except (UsageError, WorkspaceError):  # It has not begun, or is just being written.
+                return {}
+            return {change.path: False for change in changes}
+
+        return dict(zip(self.live, await asyncio.gather(*map(look, self.live.values())), strict=True))
 
     async def _find_full_disk(self) -> str:
         if not self.plan.max_disk or len(self.live) >= self.plan.jobs:
@@ -326,7 +332,7 @@ class NightWorker:
         run = await session.run(item.run)
         listing = make_listing(self.backlog, item.name)
         choices = self._choose(item)
-        watch = RunObserver(stop, recorded=self.watch.recorded)
+        watch = RunObserver(stop, recorded=self.watch.recorded, doing=partial(self.watch.doing, item.name))
         if is_of(run, listing):
             begun = await session.as_begun(item.run, choices)
             return await self._report(item, await begun.resume(item.run, choices, watch))
@@ -409,15 +415,15 @@ class NightWorker:
         """Bring the branches together, if that is wanted and nobody works on a goal any more."""
         await self._catch_up()
         night = self.backlog.open_night
-        busy = [item for item in self.backlog.items.values() if item.running]
-        held = [i for i in busy if await self.session.store.holder(self.backlog.stream, i.name) is not None]
-        if night is None or held or (busy and self.watch.stop.requested):
+        busy = any(item.running for item in self.backlog.items.values())
+        if night is None or (busy and (self.watch.stop.requested or await find_held(self.session, self.backlog))):
             return self.backlog
         if night.started.together and not self.watch.stop.requested and night.joined is None:
             with suppress(ClaimHeld):  # Another process does.
                 async with self.session.store.claim(self.backlog.stream, TOGETHER, worker_id(), LEASE):
                     work = NightBranch(self.session, self.backlog, night, self.choices, self.plan.jobs, self._post)
-                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded))
+                    doing = partial(self.watch.doing, TOGETHER)
+                    await work.join(RunObserver(self.watch.stop, recorded=self.watch.recorded, doing=doing))
         if not self.watch.stop.requested:
             await self._post(e.NightEnded(why))
         return self.backlog

@@ -49,9 +49,9 @@ class NightBranch(Struct, frozen=True):
         done = [
             item
             for item in self.backlog.items.values()
-            if item.night == self.night.number and item.report is not None and item.report.status == "completed"
+            if item.night == self.night.number and item.report is not None
+            if item.report.status == "completed" and item.report.files
         ]
-        done = [item for item in done if item.report is not None and item.report.files]
         if not done:
             await self.post(e.NightJoined(why="no goal is done and proven"))
             return

@@ -76,15 +76,13 @@ async def open_ports(
         for model in made.by_name.values():
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(project, sandbox, fence)
-        closing.push_async_callback(furnished.close)
         verifier = _VerifierOnDemand(partial(_make_verifier, project, sandbox, furnished, env, folder))
         tools: Tools = WorkbenchTools(sandbox)
         servers = make_servers(project, tools, hidden) if outside is not None and project.config.mcp else None
-        for last in (verifier, servers, executor):
+        for last in (furnished, verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
-        activity = ActivityFile(project.home, watch)
-        closing.callback(activity.close)
+        closing.callback((activity := ActivityFile(project.home, watch)).close)
         ports = Ports(
             store=project.store,
             models={tier: made.paced(name, fence, watch.stop) for tier, name in models.items()},  # type: ignore[misc]

@@ -429,6 +429,8 @@ class MessageRead(Event, frozen=True):
     """Numbers of the requirements that it contradicts, each with the number of the one that replaces it."""
     owner: str = ""
     """The step that does it; empty: everyone who hears it."""
+    asks: bool = False
+    """It only asks something: no agent hears it, since none can answer."""
 
 
 class RequirementRestored(Event, frozen=True):

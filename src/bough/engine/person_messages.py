@@ -23,6 +23,7 @@ from bough.core.planning.message_reading import (
     find_owner,
     list_demands,
     list_replaced,
+    only_asks,
     plan_for_demands,
     read_heard,
 )
@@ -75,6 +76,8 @@ def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
             continue
         if record.seq not in read and (task.id != GOAL or task.plan.steps):
             break  # The goal reads it first: then it is known who does what it demands.
+        if record.seq in read and read[record.seq].asks:
+            continue
         found.append(_build_received(record, said, task, read.get(record.seq)))
     return found
 
@@ -135,7 +138,9 @@ async def read_message(command: c.ReadMessage, task: Task, site: Site) -> Batche
         owner, changed = plan_for_demands(task, added, "".join((said.text, *replaced)), found)
         if changed is not None:
             events = _change_plan(task, changed)
-    read = e.MessageRead(record.seq, added, replaces, owner)
+    # A question may be a polite demand: only a model tells.
+    asks = heard.requirements is not None and not added and only_asks(said.text)
+    read = e.MessageRead(record.seq, added, replaces, owner, asks)
     if ports.inbox.post is not None:  # Agents, here and elsewhere, hear the message from now on.
         await ports.inbox.post(read)
     if ports.inbox.look is not None:

@@ -89,8 +89,8 @@ async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> T
         if book.task.gathering and not is_over(book.task) and not book.task.plan.review:
             await tend(book, site)
             continue
-        await book.hear()
         await read_messages(book, site)
+        await book.hear()
         command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
         # A last look before the end: what a person said in this second must not be met by a task that is over.
         if isinstance(command, Conclude) and (await book.hear(look=True) or find_unread(book.task, ports.inbox)):

@@ -34,6 +34,16 @@ def describe_totals(night: NightPage) -> str:
     return f"{pluralize(len(night.goals), 'goal')}: {', '.join(counts) or 'none'}. {', '.join(describe_spent(night))}."
 
 
+def describe_branch(night: NightPage) -> str:
+    """How many goals the night branch has; empty: none was wanted."""
+    if not night.branch:
+        return f"There is no night branch: {night.trouble}" if night.trouble else ""
+    landed = sum(goal.together == "on it" for goal in night.goals)
+    left_out = [goal.name for goal in night.goals if goal.together not in ("", "on it")]
+    missing = f"; left out: {', '.join(left_out)}" if left_out else ""
+    return f"Together on the branch {night.branch}: {pluralize(landed, 'goal')}{missing}."
+
+
 def describe_spent(night: NightPage) -> list[str]:
     cost = [] if _is_unpriced(night.spend) else [format_cost(night.spend)]
     seconds = sum(goal.seconds for goal in night.goals)

@@ -60,7 +60,8 @@ class CheckEnvironment(Struct, frozen=True):
         known = ran.known()
         if known.exit_status == 0 or self.remedies is None:
             return known
-        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=_take_last_lines(ran.text))
+        last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN:]
+        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=last)
         lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
@@ -84,8 +85,3 @@ class CheckEnvironment(Struct, frozen=True):
             left_out=known.left_out,
             said=known.said,
         )
-
-
-def _take_last_lines(text: str) -> str:
-    """The last lines of an output."""
-    return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN:]

@@ -12,7 +12,6 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +24,7 @@ from bough.adapters.verifiers.check_artifacts import has_completed, load_report,
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
+from bough.core.errors import SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
@@ -32,19 +32,23 @@ from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
 from bough.core.verdict.cases import strip_root
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
-from bough.core.verdict.missing import Base, names_dependencies
+from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.report_reader import read_closing_lines, read_results
 from bough.core.verdict.runner import Progress
-from bough.core.verdict.runners import count_progress, has_refused, instrument, make_readable
+from bough.core.verdict.runners import (
+    count_progress,
+    has_refused,
+    instrument,
+    make_readable,
+    read_closing_lines,
+    read_results,
+)
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
 KEPT = 12
 """Results of checks that are kept, with their output, in case a later verdict is about the same tree."""
-HEAD_START = 0.7
-"""Seconds in which a check has the processor to itself, while it loads: concurrent work can wait that long."""
 
 Say = Callable[[str], None]
 Seen = tuple[Mapping[str, str], list[str]]
@@ -152,6 +156,16 @@ class CheckRunner:
             return asyncio.create_task(measure())
         return self.baselines.begin(tree, work.check, measure)
 
+    async def require_commands(self, task: Task, check: Check, ran: CheckRun, known: Baseline) -> None:
+        """What only the end of a check needs (a linter after the tests) shows when all tests pass, which they did not
+        at the base: it is no bug of the work, and no hunter could repair it."""
+        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
+            return
+        base = Base({}, await self._workspaces.paths(task.base), task.step.instructions)
+        lacks = find_missing(ran.finished.exit_status, check.command, ran.text, ran.report, base)
+        if lacks is not None and lacks.kind == "command":
+            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
+
     async def sweep(self, run: Run) -> None:
         """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
         their own. Shielded, since the first caller does it for all."""
@@ -174,16 +188,12 @@ class CheckRunner:
         command, env = instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        loading = asyncio.get_running_loop().call_later(HEAD_START, load_module, "bough.core.verdict.report_reader")
-        try:
-            finished = await self._run_before(check, workspace, task.rules, say)
-            finished = finished or await self._run_sandboxed(
-                run_in_folder(at, command), env, check, workspace, task.rules, say
-            )
-            if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
-                finished = await self._run_sandboxed(run_in_folder(at, command), env, check, workspace, task.rules, say)
-        finally:
-            loading.cancel()
+        finished = await self._run_before(check, workspace, task.rules, say)
+        finished = finished or await self._run_sandboxed(
+            run_in_folder(at, command), env, check, workspace, task.rules, say
+        )
+        if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
+            finished = await self._run_sandboxed(run_in_folder(at, command), env, check, workspace, task.rules, say)
         text = await asyncio.to_thread(decode_output, finished.output)
         # An old or wrapped runner may not know the report option. That is not the project's failure, so it runs as
         # written.
@@ -246,8 +256,3 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace
 def to_argv(command: str) -> list[str]:
     """A command line as its words; as one line for a shell when it needs one."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
-
-
-def load_module(module: str) -> None:
-    """Load what is needed after a check while it runs: its patterns take longer than anything else around a check."""
-    asyncio.get_running_loop().run_in_executor(None, import_module, module)

@@ -31,7 +31,6 @@ from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.runners import narrow
-from bough.core.verdict.texts import Same
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace
 
@@ -68,6 +67,7 @@ class Judge:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
+        await self._runner.require_commands(task, check, ran, known)
         judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
@@ -163,7 +163,10 @@ class Judge:
         task, command, ran, known = work.task, work.check.command, work.ran, work.known
         if task.step.may_edit_tests or work.question is not None:
             return ""
-        same = Same(await self._texts.of(task.base, command), await self._texts.of(task.tree, command))
+        before = await self._texts.of(task.base, command)
+        changed = before.differing(await self._texts.of(task.tree, command))
+        files = {original_tests.find_file(case.id) for case in known.report.cases}
+        same = {path for path in files - changed if path in before}
         if not rulings.find_lost(ran.report, known.report, same):
             return ""
         # The number of tests may already vary at the base: only what runs there twice can be lost.

@@ -114,13 +114,16 @@ class ProjectVerifier:
     async def _choose(self, task: Task, tried: Sequence[tuple[Check, Baseline]]) -> tuple[Check, Baseline]:
         """The one that runs the most tests; one that lacks something that can be installed comes before one that does
         not even start. Failing tests are no reason to switch: the suite that shows the person's bug is the right one.
-        Where the first only lacks what can be installed, another takes its place when it runs as
-        much: a few tests that happen to run here prove little."""
-        first, *others = tried
-        if first[1].lacking:
-            least = await self._finder.count_test_files(task)
-            others = [one for one in others if one[1].runs_whole(least)]
-        return max([first, *others], key=lambda one: (one[1].ran_tests, one[1].is_telling, one[1].lacking != ""))
+        Where one lacks only what can be installed, another takes its place when it runs as much: a few tests that
+        happen to run here prove little."""
+        first = tried[0][1]
+        least = await self._finder.count_test_files(task) if any(known.lacking for _, known in tried) else 0
+        worth = [
+            (each, known)
+            for each, known in tried
+            if (known.ran_tests >= least and not (first.lacking and known.aside)) or known.lacking or known is first
+        ]
+        return max(worth, key=lambda one: (one[1].ran_tests, one[1].is_telling, one[1].lacking != ""))
 
     def _prefer(self, check: Check, known: Baseline, best: Check, found: Baseline) -> tuple[Check, Baseline]:
         if best.command == check.command:

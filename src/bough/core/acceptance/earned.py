@@ -86,7 +86,8 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | 
         return Shown(one.number, "check")
     if verdict.mended:
         return Shown(one.number, "tests", verdict.mended[:NAMED])
-    if alone and seen.tests and _is_examined(task):
+    examined = isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
+    if alone and seen.tests and examined:
         return Shown(one.number, "author", seen.tests[:NAMED])
     return None
 
@@ -102,10 +103,6 @@ def _find_red(one: Requirement, task: Task) -> tuple[str, ...]:
         and known.results[probe.name].outcome == "passed"
         and known.before.get(probe.name, "passed") != "passed"
     )
-
-
-def _is_examined(task: Task) -> bool:
-    return isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
 
 
 def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) -> bool:

@@ -272,11 +272,8 @@ def _is_proven_by_tests(proof: Proof) -> bool:
 
 def describe_standing(number: int, task: Task) -> str:
     """In short, during the run: what a reviewer is told about a requirement."""
-    steps = [step.name for step in task.plan.steps if _covers(step, number, task)]
+    covered = [(step, list_covered(step, step.name, task.asked, task.plan.steps)) for step in task.plan.steps]
+    steps = [step.name for step, own in covered if any(one.number == number for one in own)]
     passed = [probe for probe in task.examination.probes if number in probe.requirements]
     shown = f"{len(passed)} {'probe passes' if len(passed) == 1 else 'probes pass'}" if passed else "no probe"
     return f"covered by {', '.join(steps) or 'no step'}; {shown}"
-
-
-def _covers(step: Step, number: int, task: Task) -> bool:
-    return any(one.number == number for one in list_covered(step, step.name, task.asked, task.plan.steps))

@@ -12,14 +12,16 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from bough.core.acceptance.probe_cases import split_cases
 from bough.core.acceptance.quotes import find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
+from bough.core.verdict.texts import find_block
 
+MOST_CASES = 8
+"""Cases of one probe."""
 MOST = 12
 """Probes of one examination, unless the goal has more requirements."""
 LONGEST = 8_000
@@ -260,3 +262,24 @@ def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
         f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat demands it: “{probe.quote}”{ruled}\n\n"
         f"{fence_text(probe.text.rstrip())}\n\nWhat it printed:\n\n{fence_text(result.output)}"
     )
+
+
+# ── the cases of a probe: each of its tests runs alone, so that a wrong one is dropped alone ───
+
+
+def split_cases(text: str, begins: str, by_name: bool = False) -> list[tuple[str, str]]:
+    """The name and the file of each case. A file with one test is one case without a name. `begins`: how a test begins
+    there, as a pattern; empty: a file cannot be taken apart. `by_name`: it stays whole, and its tests are called by
+    their names."""
+    if by_name:
+        return [(name, text) for name in dict.fromkeys(re.findall(begins, text))] or [("", text)]
+    lines = text.splitlines(keepends=True)
+    starts = [(at, slug(found[1], 40)) for at, line in enumerate(lines) if begins and (found := re.match(begins, line))]
+    if not 1 < len(starts) <= MOST_CASES or len({name for _, name in starts}) < len(starts):
+        return [("", text)]
+    spans = [find_block(lines, at) for at, _ in starts]
+    files = []
+    for (_, name), own in zip(starts, spans, strict=True):
+        others = {at for span in spans if span != own for at in range(*span)}
+        files.append((name, "".join(line for at, line in enumerate(lines) if at not in others).rstrip() + "\n"))
+    return files

@@ -27,8 +27,3 @@ def find_quote(quote: str, text: str) -> TextSpan | None:
         return None
     found = re.search(r"\s+".join(map(re.escape, words)), text.translate(_SAME), re.IGNORECASE)
     return TextSpan(found.start(), found.end()) if found else None
-
-
-def find_line(text: str, place: TextSpan) -> int:
-    """The line that a place begins on, from 1."""
-    return text.count("\n", 0, place.start) + 1

@@ -63,13 +63,18 @@ def list_demands(text: str, heard: Heard, known: Sequence[Requirement], source: 
     """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
     if heard.requirements is not None and not heard.requirements:
         return ()
-    found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
-    if heard.requirements is None and all(one.text.rstrip().endswith("?") for one in found):
+    if heard.requirements is None and only_asks(text):
         return ()
+    found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
     first = max((one.number for one in known), default=0)
     return tuple(
         replace(one, number=first + place, start=0, end=0, source=source) for place, one in enumerate(found, 1)
     )
+
+
+def only_asks(text: str) -> bool:
+    """Whether a message is nothing but questions, by its form."""
+    return all(one.text.rstrip().endswith("?") for one in read_goal(Step(GOAL, text)).requirements)
 
 
 def list_replaced(heard: Heard, known: Sequence[Requirement], added: Sequence[Requirement]) -> dict[int, int]:

@@ -64,10 +64,6 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
         failed = max(report.failed - max(errors, len(self.aside)), 0)
         return 0 if self.lacking or self.exit_status is None else report.passed + failed
 
-    def runs_whole(self, least: int) -> bool:
-        """It lacks nothing, for no test of it, and runs at least so many."""
-        return self.ran_tests >= max(least, 1) and not self.lacking and not self.aside
-
     @property
     def is_telling(self) -> bool:
         """It ran tests, or it ended without a word about them; not because something that it uses was missing."""

@@ -248,17 +248,13 @@ class Language:
                     continue
                 where = self.find_declaration(name, manifests)
                 if where is not None:
-                    return Missing("package", self.name_package(name), where, self.name)
-                undeclared = undeclared or Missing("package", self.name_package(name), "", self.name, declared=False)
+                    return Missing("package", self.find_top(name), where, self.name)
+                undeclared = undeclared or Missing("package", self.find_top(name), "", self.name, declared=False)
         return undeclared
 
     def find_top(self, module: str) -> str:
         """The name of a module as its package and the project's folders have it."""
         return re.split(r"[/.]|::", module)[0]
-
-    def name_package(self, module: str) -> str:
-        """What people install for a module."""
-        return self.find_top(module)
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
         """The manifest that names the package of a module; empty: everybody knows that it is one; None: nothing

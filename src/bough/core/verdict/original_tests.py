@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
-from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.registry import LANGUAGES, find_language
 from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.texts import find_block
 
 THE_CHECK = "the check"
 """Used for its tests where they have no names."""
@@ -137,7 +138,8 @@ def _first_line(message: str) -> str:
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
     """The lines of the test that the work changed; where the test itself is unchanged, nothing."""
-    path = one.path if one.path in before else next((path for path in before if _is_in_module(path, one.test)), "")
+    held = (path for path in before if find_language(path).holds_test(one.test, path))
+    path = one.path if one.path in before else next(held, "")
     if not path or before[path] == after.get(path):
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
@@ -151,28 +153,11 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
     return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
 
 
-def _is_in_module(path: str, test: str) -> bool:
-    """A runner may refer to a file as a module (`tests.test_calc.Adding.test_add`)."""
-    return test.startswith(path.rpartition(".")[0].replace("/", ".") + ".")
-
-
 def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
     """Where a test is in its file; the whole file when its name is not found there."""
     name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(test))[-1].strip()
     at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
-    if at is None:
-        return 0, len(lines)
-    indent = len(lines[at]) - len(lines[at].lstrip())
-    while at and lines[at - 1].strip().startswith(("@", "#[")):
-        at -= 1
-    begun = next(n for n in range(at, len(lines)) if name in lines[n])
-    end = begun + 1
-    while end < len(lines):
-        line = lines[end]
-        if line.strip() and len(line) - len(line.lstrip()) <= indent and not re.match(r"\s*[)\]}]", line):
-            break
-        end += 1
-    return at, end
+    return find_block(lines, at) if at is not None else (0, len(lines))
 
 
 def _limit_lines(lines: Sequence[str]) -> str:

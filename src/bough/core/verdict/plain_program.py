@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from bough.core.verdict.canary import falsify_expectations
+from bough.core.verdict.canary import falsify_expectations, is_test_of
 from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
 from bough.core.verdict.original_tests import find_file, hash_refutation
 from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
@@ -106,7 +106,7 @@ def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dic
     """The tests of each file, by their names there."""
     files = {test: find_file(test) for test in tests}
     held = {
-        path: {test for test in tests if path == files[test] or (files[test] not in texts and _holds(path, test))}
+        path: {test for test in tests if path == files[test] or (files[test] not in texts and is_test_of(test, path))}
         for path in texts
     }
     loose = {*tests}.difference(*held.values())
@@ -117,10 +117,6 @@ def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dic
         if wanted or (not tests and is_test_file(path)):
             found[path] = {find_language(path).name_within_file(test, path): test for test in sorted(wanted)}
     return dict(list(found.items())[:MOST_FILES])
-
-
-def _holds(path: str, test: str) -> bool:
-    return find_language(path).holds_test(test, path)
 
 
 def make_program(

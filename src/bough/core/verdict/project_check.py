@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.dependents import find_dependents
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_commands import Stated, is_guide, is_harmless, list_commands
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
@@ -25,13 +24,17 @@ from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_
 from bough.core.verdict.runner import ProjectCommand
 from bough.core.verdict.runners import recognise
 
-_MANIFESTS = frozenset(name for language in LANGUAGES for name in language.manifests)
+_MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
 """What makes a folder a project of its own."""
+MOST_DEPENDENTS = 4
+"""Projects that need this one whose tests run."""
+_DEEPEST = 3
 MOST_PROJECTS = 12
 MOST_CANDIDATES = 8
 _SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
+_INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
@@ -47,7 +50,8 @@ def shows_runner(path: str) -> bool:
 def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
     """The candidates for the check that proves the project around the folder `start`, the most trusted first; none
     when nothing shows how to test it."""
-    projects = [way for way in (start, *list_parents(start)) if way and _is_project(look, way)]
+    ways = (way for way in (start, *list_parents(start)) if way)
+    projects = [way for way in ways if any(f"{way}/{name}" in look.files for name in _MANIFESTS)]
     for here in (*projects, ""):
         if checks := _list_checks_in(look.inside(here)):
             where = f", in {here}/" if here else ""
@@ -70,14 +74,29 @@ def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
     return tuple(_make_dependent(look.inside(place), place, check) for place, check in checks if check)
 
 
+def find_dependents(look: ProjectFiles, here: str) -> list[str]:
+    """Folders of the projects that name the one in `here` as something they need, the nearest ones first."""
+    names = {name for language in LANGUAGES for name in language.list_project_names(look.inside(here).text)}
+    places = {parent_folder(path) for path in look if last_segment(path) in _MANIFESTS and path.count("/") <= _DEEPEST}
+    others = [place for place in places if place and not f"{here}/".startswith(f"{place}/")]
+    others = [place for place in others if not place.startswith(f"{here}/")]
+    found = [place for place in others if _needs(look, place, here, names)]
+    return sorted(found, key=lambda place: (place.count("/"), place))[:MOST_DEPENDENTS]
+
+
+def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
+    path = re.escape(posixpath.relpath(here, place))
+    for manifest, language in _MANIFESTS.items():
+        text = look.text(f"{place}/{manifest}")
+        if text and (re.search(rf"""["'\s:=/]{path}/?["'\s]""", f"{text}\n") or language.requires(text, names)):
+            return True
+    return False
+
+
 def _make_dependent(look: ProjectFiles, place: str, check: Check) -> Dependent:
     runner = find_runner(check.runner)
     command = runner.outside(check.command, look) if runner is not None else check.command
     return Dependent(place, run_in_folder(place, command), check.runner)
-
-
-def _is_project(look: ProjectFiles, folder: str) -> bool:
-    return any(f"{folder}/{name}" in look.files for name in _MANIFESTS)
 
 
 def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
@@ -129,7 +148,11 @@ def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterato
         command = _LAUNCHERS.sub("", one.command)
         name = recognise(command)
         runner = find_runner(name)
-        if not is_harmless(command) or (runner.wraps if runner else not _runs_tests(command, look, targets)):
+        if (
+            not is_harmless(command)
+            or _INSTALLS.match(command)
+            or (runner.wraps if runner else not _runs_tests(command, look, targets))
+        ):
             continue
         rest = runner.strip_reporting(command) if runner else None
         found.append((one._replace(command=command), name, rest))

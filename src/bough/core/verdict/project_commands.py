@@ -79,7 +79,8 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
     does. What CI runs comes before what a lock file stands for."""
     for found in list_commands(look):
         shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
-        if shown and is_harmless(found.command) and re.fullmatch(_CI, found.path):
+        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Of the machine, not of the project.
+        if shown and not tools and is_harmless(found.command) and re.fullmatch(_CI, found.path):
             return found.command, found.path
     for pattern, command in language.setups:
         if named := next((path for path in look.near if re.fullmatch(pattern, path)), ""):

@@ -21,32 +21,16 @@ from bough.core.verdict.texts import differing
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-class Product(Collection[str]):
-    """The paths of the product's code."""
-
-    def __init__(self, *texts: Mapping[str, str]) -> None:
-        self._texts = texts
-
-    def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and is_product(path)
-
-    def __iter__(self) -> Iterator[str]:
-        return (path for path in {path for texts in self._texts for path in texts} if path in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
     """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
-    product = Product(before, after)
-    changed = [path for path in differing(before, after) if path in product]
+    changed = [path for path in differing(before, after) if is_product(path)]
     moved = _find_moved(changed, before, after)
     homes = _find_homes(changed, before, after)
     made = {path: _follow_imports(text, after.get(path, text), homes) for path, text in tests.items()}
+    names = _find_names(tests, before, after, changed)
     made = {path: _follow_moved(text, path, moved) for path, text in made.items()}
-    made = {path: _rename(text, _find_names(tests, before, after, product, changed)) for path, text in made.items()}
+    made = {path: _rename(text, names) for path, text in made.items()}
     return {path: text for path, text in made.items() if text != tests[path]}
 
 
@@ -93,17 +77,13 @@ def _follow_imports(text: str, successor: str, homes: set[str]) -> str:
 
 
 def _find_names(
-    tests: Mapping[str, str],
-    before: Mapping[str, str],
-    after: Mapping[str, str],
-    product: Product,
-    changed: Sequence[str],
+    tests: Mapping[str, str], before: Mapping[str, str], after: Mapping[str, str], changed: Sequence[str]
 ) -> dict[str, str]:
     """The new names of what the product no longer has."""
     gone = _list_defined(before, changed) - _list_words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
-    gone -= _list_words(after, product) if gone else set()
-    new = _list_defined(after, changed) - _list_words(before, product) if gone else set[str]()
+    gone -= _list_words(after, filter(is_product, after)) if gone else set()
+    new = _list_defined(after, changed) - _list_words(before, filter(is_product, before)) if gone else set[str]()
     if not gone or not new:
         return {}
     pairs = {

@@ -1,4 +1,5 @@
-"""Test runners by name.
+"""Test runners by name, and the results of a test run: its report where there is one, else its closing lines, else
+only its exit status.
 
 The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
 the first that reports by its environment is still told to, since that reaches it there, and the closing lines of any
@@ -10,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from bough.core.acceptance.verdict import Case
+from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import find_inner_line, find_programs, split_commands
-from bough.core.verdict.cases import deduplicate, strip_ansi
+from bough.core.verdict.cases import count_cases, deduplicate, merge_worse, strip_ansi
 from bough.core.verdict.registry import RUNNERS, find_runner
 from bough.core.verdict.runner import ClosingLine, Progress, Runner
 
@@ -23,6 +24,10 @@ PLAIN = "plain"
 _LONGEST_COMMAND = 60_000
 """No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
 _LONGEST_LINE = 4_000
+_LONGEST_OUTPUT = 32 * 1024 * 1024
+_MOST_LINES = 1_000_000
+_MOST_UNKNOWN = 40_000
+"""Lines at the end of an output that are read, for a known runner and for any: each of those reads all of them."""
 
 
 def recognise(command: str) -> str:
@@ -69,26 +74,9 @@ def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     return made if made is not None and len(made) <= _LONGEST_COMMAND else None
 
 
-def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
-    """The tests in the report that `instrument` asked for; None when it cannot be read."""
-    return (find_runner(runner) or _UNKNOWN).read(report, root)
-
-
 def _list_fitting(runner: str) -> Sequence[Runner]:
     known = find_runner(runner)
     return (known,) if known else RUNNERS
-
-
-def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
-    """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
-    found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
-    return max(found, key=lambda each: each[1].line, default=None)
-
-
-def read_cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case, ...]:
-    """The tests that the output names, each id once; none when this runner does not name them."""
-    known = find_runner(runner)
-    return deduplicate(known.cases(lines, root), known.unique_ids) if known else ()
 
 
 def is_placeholder(case: Case, runner: str) -> bool:
@@ -110,3 +98,61 @@ def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
         if (after := each.count(so_far, line)) != so_far:
             return after
     return so_far
+
+
+# ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────
+#
+# Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
+# word in the output decides anything; and where two witnesses of one run disagree, the worse count counts. A closing
+# line cannot make up for an exit status, nor the reverse: the verdict weighs both.
+
+
+def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
+    """The tests in the report that `instrument` asked for; None when it cannot be read."""
+    return (find_runner(runner) or _UNKNOWN).read(report, root)
+
+
+def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
+    """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
+    found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
+    return max(found, key=lambda each: each[1].line, default=None)
+
+
+def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
+    """The results of a run: from its report file, its output and how it ended.
+
+    `root` is the workspace's path: ids and traces then do not contain the checkout's location. With how = "exit status"
+    nothing is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) never
+    finished its report, so any report is ignored.
+    """
+    said = _read_counts(output, runner, root)
+    cases = read(body, runner, root) if body and exit_status is not None else None
+    if cases is None:
+        return said[0] if said else Report("exit status")
+    told = count_cases("junit", cases)
+    return merge_worse(told, said[1]) if said else told
+
+
+def read_closing_lines(output: str, runner: str, root: str = "") -> Report | None:
+    """What the closing lines of a known runner say; None when there are none. An empty `runner`: any of them."""
+    said = _read_counts(output, runner, root)
+    return said[0] if said else None
+
+
+def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
+    """The closing lines' report as it counts alone, and as it is compared with a report file."""
+    most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
+    last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
+    lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]
+    found = read_closing(lines, runner)
+    if found is None:
+        return None
+    name, said = found
+    known = find_runner(name)
+    cases = deduplicate(known.cases(lines, root), known.unique_ids) if known else ()
+    named = count_cases("closing line", cases)
+    ran = said.passed + said.failed + said.skipped > 0
+    passed = max(said.passed, named.passed) if ran else 0
+    failed = max(said.failed, named.failed)
+    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, said.skipped)
+    return alone, Report("closing line", cases, passed, failed, said.skipped)

@@ -145,23 +145,15 @@ def restore_test_side(
     others = [path for path in changed if not (path in known or is_foreign(path) or is_configuration(path))]
     paths += _find_read(others, before, called, command, request) if others else []
     # New files that are only data take nothing away: a test may have waited for them.
-    paths = [path for path in paths if path not in added or not _is_only_data(path)]
+    idle = DATA - {"snap", "ambr", "ini", "cfg", "toml"}  # nothing that a runner would load on its own
+    paths = [path for path in paths if path not in added or find_suffix(path) not in idle or is_configuration(path)]
     return Restored(tuple(sorted(paths)), texts)
-
-
-def _is_only_data(path: str) -> bool:
-    """Nothing that a runner would load on its own."""
-    return find_suffix(path) in DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not is_configuration(path)
 
 
 def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
     """The installed packages that tests load, where these are installed below the project."""
     tests = (path for path in texts if find_language(path).packages and is_test_file(path))
     return {name for path in tests for name in find_language(path).list_loaded_packages(texts[path])}
-
-
-def _is_script(path: str) -> bool:
-    return find_language(path).scripts or not find_suffix(path)
 
 
 def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
@@ -180,7 +172,8 @@ def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set
         return any(re.fullmatch(runner.scripts, last_segment(path)) for runner in own)
     if added and (_shadows_runner(path) or path in split_words(command)):
         return True
-    return _is_script(path) and names_path(_strip_tested(called), path)
+    script = find_language(path).scripts or not find_suffix(path)
+    return script and names_path(_strip_tested(called), path)
 
 
 def _strip_tested(command: str) -> str:

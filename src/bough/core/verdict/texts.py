@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -63,21 +63,17 @@ def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
     return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
-class Same(Collection[str]):
-    """The paths that have the same text in both."""
-
-    def __init__(self, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        self._before = before
-        self._differing = differing(before, after)
-
-    def __contains__(self, path: object) -> bool:
-        return path in self._before and path not in self._differing
-
-    def __iter__(self) -> Iterator[str]:
-        return (path for path in self._before if path not in self._differing)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:
+    """Where a definition whose first line is at `at` begins, with what is written above it, and the line after it: the
+    next one that is not indented further and does not close it."""
+    indent, end = len(lines[at]) - len(lines[at].lstrip()), at + 1
+    while end < len(lines) and (
+        not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent or lines[end].lstrip()[0] in ")]}"
+    ):
+        end += 1
+    while at and lines[at - 1].strip().startswith(("@", "#[")):
+        at -= 1
+    return at, end
 
 
 def find_closing_brace(text: str, start: int) -> int:

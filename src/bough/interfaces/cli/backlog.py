@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bough.core.errors import Unavailable
-from bough.interfaces.cli.backlog_run import run
+from bough.core.errors import NotFound, Unavailable
+from bough.interfaces.cli.backlog_run import run, run_theirs
 from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
 if TYPE_CHECKING:
@@ -202,7 +202,6 @@ def import_(
 
 
 def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) -> str:
-    from bough.interfaces.cli.backlog_run import run_theirs
     from bough.workflows import find_root
 
     if where == "github":
@@ -247,7 +246,6 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.core.backlog.state import Backlog
-    from bough.core.errors import NotFound
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, pad
@@ -269,8 +267,8 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         out.paragraph(text='The backlog is empty: add a goal with `bough backlog add "GOAL"`.')
         return
     room = max(len(goal.name) for goal in goals)
-    kinds = max(len(HEADINGS[goal.kind]) for goal in goals)
-    for goal in goals:
+    states = [goal.why if goal.why == "interrupted" else HEADINGS[goal.kind].lower() for goal in goals]
+    for goal, state in zip(goals, states, strict=True):
         entry, style = backlog.items[goal.name].entry, STYLES[goal.kind][1]
         more = [f"needs {', '.join(entry.needs)}"] if entry.needs else []
         more += [f"priority {entry.priority}"] if entry.priority else []
@@ -278,7 +276,7 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         out.line(
             (f"{goal.number:>3}  ", "dim"),
             (pad(goal.name, room), "bold"),
-            (f"  {pad(HEADINGS[goal.kind].lower(), kinds)}  ", style),
+            (f"  {pad(state, max(map(len, states)))}  ", style),
             first_sentence(goal.title),
             (f"  ({'; '.join(more)})" if more else "", "dim"),
         )
@@ -394,7 +392,6 @@ async def _report(html: Path | None, md: Path | None, folder: Path, name: str, a
 
     from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
-    from bough.core.errors import NotFound
     from bough.interfaces.terminal.night_page import print_page, render_html, render_markdown
     from bough.interfaces.terminal.output import make_output
     from bough.trust.files import Place

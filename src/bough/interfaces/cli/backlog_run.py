@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from bough.app.night import NightPlan
     from bough.core import events as e
     from bough.core.backlog.state import Backlog
-    from bough.interfaces.terminal.output import TerminalOutput
+    from bough.interfaces.terminal.output import Line
 
 DAY = 86_400
 
@@ -148,34 +150,35 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
 
     from bough.app.night import NightObserver, work_through
     from bough.interfaces.cli.execution import handle_interrupts
+    from bough.interfaces.terminal.night_display import NightDisplay
     from bough.interfaces.terminal.output import make_output
     from bough.steering import Stop
 
-    stop, page = Stop(), make_output()
+    stop, display = Stop(), NightDisplay(make_output())
 
     def listed(backlog: Backlog, record: e.Record) -> None:
         if as_json:
             print_json_line(record)
         else:
-            _tell(page, backlog, record)
+            display.listed(record)
+            if told := _tell(backlog, record):
+                display.tell(told)
 
-    def recorded(record: e.Record) -> None:
-        if as_json:
-            print_json_line(record)
-
-    unwatch = stop.watch(lambda: None if as_json else page.line("Stopping: the same command continues."))
+    recorded = print_json_line if as_json else display.recorded
+    watch = NightObserver(stop, listed, recorded, display.doing)
+    unwatch = stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
     enable_gc()
     try:
-        with handle_interrupts(stop):
-            return await work_through(opened, plan, choices, NightObserver(stop, listed, recorded))
+        with handle_interrupts(stop), nullcontext() if as_json else display.shown():
+            return await work_through(opened, plan, choices, watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         unwatch()
 
 
-def _tell(page: TerminalOutput, backlog: Backlog, record: e.Record) -> None:
-    """One line for what happened to the list."""
+def _tell(backlog: Backlog, record: e.Record) -> Line:
+    """One line for what happened to the list; empty: nothing that people wait for."""
     from bough.core import events as e
     from bough.views.formatting import first_sentence, format_clock, pluralize
     from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS
@@ -202,9 +205,8 @@ def _tell(page: TerminalOutput, backlog: Backlog, record: e.Record) -> None:
         case e.NightEnded(why):
             text = f"the night ends: {why}"
         case _:
-            return
-    page.line((f"{clock}  ", "dim"), (text, style))
-    page.flush()
+            return []
+    return [(f"{clock}  ", "dim"), (text, style)]
 
 
 async def open_pull_request(opened: Session, run: str, branch: str) -> str:
@@ -230,8 +232,6 @@ async def open_pull_request(opened: Session, run: str, branch: str) -> str:
 
 def run_theirs(argv: Sequence[str], root: Path, timeout: float = 300.0) -> str:
     """What a program of the person's own says. It must not ask anything: nobody is there to answer."""
-    import subprocess
-
     from bough.core.errors import Unavailable
     from bough.trust.programs import make_environment, run_program
 

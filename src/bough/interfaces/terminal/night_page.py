@@ -8,7 +8,7 @@ from bough.core.textual.cleaning import clean_markdown, escape_text
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.views.formatting import count_cells, cut, first_sentence, pad
 from bough.views.night import NightPage
-from bough.views.night_text import describe_details, describe_goal, describe_night, describe_totals
+from bough.views.night_text import describe_branch, describe_details, describe_goal, describe_night, describe_totals
 
 STYLES = {
     "proven": ("✔", "green"),
@@ -27,10 +27,8 @@ def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> 
     """One screen, then what each goal needs to say."""
     page.line((describe_night(night), "bold"))
     page.line(describe_totals(night))
-    if night.branch:
-        page.line((f"Together on the branch {night.branch}.", "green"))
-    elif night.trouble:
-        page.paragraph(text=f"There is no night branch: {night.trouble}", style="yellow")
+    if said := describe_branch(night):
+        page.paragraph(text=said, style="green" if night.branch else "yellow")
     room = min(NAMES, max((count_cells(goal.name) for goal in night.goals), default=0))
     for heading, goals in night.groups:
         page.line("")
@@ -44,11 +42,7 @@ def print_page(page: TerminalOutput, night: NightPage, details: bool = True) -> 
 
 
 def render_markdown(night: NightPage) -> str:
-    parts = [f"# {describe_night(night)}", describe_totals(night)]
-    if night.branch:
-        parts.append(f"Together on the branch `{night.branch}`.")
-    elif night.trouble:
-        parts.append(f"There is no night branch: {_escape_line(night.trouble)}")
+    parts = [f"# {describe_night(night)}", describe_totals(night), _escape_line(describe_branch(night))]
     for heading, goals in night.groups:
         parts.append(f"## {heading}")
         for goal in goals:
@@ -85,12 +79,11 @@ def render_html(night: NightPage) -> str:
             what = f"{_html(goal.title)}<small>{_html(describe_goal(goal))}</small>{small}"
             rows.append(f'<tr><td class="{goal.kind}">{_html(goal.name)}</td><td>{what}</td></tr>')
         rows.append("</table>")
-    night_branch = f"Together on the branch {night.branch}." if night.branch else night.trouble
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{_html(night.name)}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{_html(describe_night(night))}</h1><p>{_html(describe_totals(night))}</p><p>{_html(night_branch)}</p>"
+        f"<h1>{_html(describe_night(night))}</h1><p>{_html(describe_totals(night))}</p><p>{_html(describe_branch(night))}</p>"
         f"{''.join(rows)}</body></html>\n"
     )
 

@@ -76,11 +76,11 @@ class Perl(Language):
     setups = ((r"cpanfile|Makefile\.PL|Build\.PL", "cpanm --installdeps ."),)
     installs = "cpanm|cpan "
 
-    def name_package(self, module: str) -> str:
+    def find_top(self, module: str) -> str:
         return module.replace("/", "::")
 
     def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        name = self.name_package(module)
+        name = self.find_top(module)
         named = (path for path, text in manifests.items() if re.search(self.dependency_files, path) and name in text)
         return next(named, None)
 

@@ -48,9 +48,11 @@ class Tap(Runner):
         found = next(filter(None, (re.fullmatch(_SCRIPT, path) for path in look.near)), None)
         if found is not None:
             program, why = _INTERPRETERS[found["suffix"]], f"there is a {found[0]}"
-            yield ProjectCommand(f"{program} {found[0]}", why)
-            if found["folder"]:  # Its tests may name files as seen from there.
-                yield ProjectCommand(f"cd {found['folder']} && {program} {last_segment(found[0])}", why)
+            inside = found["folder"] and "../" in look.text(found[0])  # It names files as seen from there.
+            at_top = f"{program} {found[0]}"
+            yield ProjectCommand(
+                f"cd {found['folder']} && {program} {last_segment(found[0])}" if inside else at_top, why
+            )
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{'bats' if path.endswith('.bats') else 'bash'} {quote(path)}"

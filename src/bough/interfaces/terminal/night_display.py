@@ -1,0 +1,115 @@
+"""A night on a terminal: what happened to the list stays, and below it every goal at work says what it is doing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from bough.app.night_branch import TOGETHER
+from bough.core import events as e
+from bough.core.events import Record
+from bough.core.tree.task_state import SETTLED
+from bough.interfaces.terminal.live_display import REFRESH, Painter, quiet_terminal
+from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.views.formatting import format_duration, one_line
+from bough.views.run_view import RunView
+
+
+class _Goal:
+    """A goal at work: its run as of its last event, and what goes on where no event says it."""
+
+    def __init__(self, name: str, run: str, at: float) -> None:
+        self.name = name
+        self.view = RunView(run)
+        self.at = at
+        self.doing: dict[str, str] = {}
+
+    def describe(self) -> str:
+        busy = [task for task in self.view.tasks.values() if task.state not in SETTLED]
+        said = [task.doing for task in busy if task.doing] or [*self.doing.values()] or ["preparing"]
+        more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+        return one_line(min(said, key=lambda what: what.startswith("waiting"))) + more
+
+    def since(self, now: float) -> str:
+        return format_duration(max(0.0, now - self.at))
+
+
+class NightDisplay:
+    """Draws the goals at work below the lines that stay. Without a terminal only those lines are written."""
+
+    def __init__(self, paper: TerminalOutput, clock: Callable[[], float] = time.time) -> None:
+        self._paper = paper
+        self._painter = Painter(paper)
+        self._clock = clock
+        self._goals: dict[str, _Goal] = {}
+        """By the name of their run."""
+
+    def tell(self, line: Line) -> None:
+        """Write a line that stays."""
+        if self._paper.terminal:
+            self._painter.keep([line])
+        else:
+            self._paper.line(*line)
+            self._paper.flush()
+
+    def listed(self, record: Record) -> None:
+        """Something happened to the list: a goal begins or is decided, or the branches are brought together."""
+        match record.event:
+            case e.GoalTaken(run):
+                self._goals = {name: goal for name, goal in self._goals.items() if goal.name != record.task}
+                self._goals[run] = _Goal(record.task, run, record.at)
+            case e.GoalSettled():
+                self._goals = {name: goal for name, goal in self._goals.items() if goal.name != record.task}
+            case e.NightJoining(run):
+                self._goals[run] = _Goal(TOGETHER, run, record.at)
+            case e.NightJoined() | e.NightEnded():
+                self._goals.clear()
+
+    def recorded(self, record: Record) -> None:
+        """Something happened in a goal's run."""
+        if goal := self._goals.get(record.run):
+            goal.view.see(record)
+            goal.at = record.at
+
+    def doing(self, name: str, task: str, what: str) -> None:
+        """Something goes on for a goal where no event says it; empty: no longer."""
+        for goal in self._goals.values():
+            if goal.name == name:
+                goal.doing.pop(task, None)
+                goal.doing |= {task: what} if what else {}
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw until the block ends."""
+        if not self._paper.terminal:
+            yield
+            return
+        with quiet_terminal(self._paper, self._painter):
+            drawing = asyncio.get_running_loop().create_task(self._draw())
+            try:
+                yield
+            finally:
+                drawing.cancel()
+                self._painter.clear()
+
+    async def _draw(self) -> None:
+        while True:
+            self._painter.draw(self._frame)
+            await asyncio.sleep(REFRESH)
+
+    def _frame(self, width: int, height: int) -> list[Line]:
+        now, goals = self._clock(), list(self._goals.values())
+        shown = goals[: max(1, height // 2)]
+        lines: list[Line] = [
+            [
+                ("● ", "cyan"),
+                (goal.name.removeprefix("@"), "bold"),
+                (f"  {goal.describe()}", ""),
+                (f"  {goal.since(now)}", "dim"),
+            ]
+            for goal in shown
+        ]
+        left_out = len(goals) - len(shown)
+        return [*lines, [(f"… and {left_out} more", "dim")]] if left_out else lines
