@@ -202,7 +202,7 @@ class Stopper(Fuse):
 
 def _stop_inside(stopper: Stopper) -> None:
     """Moments within an effect: between two files of a restore, and while a command of a tool or a check runs."""
-    from bough.adapters.sandboxes.crew import Command
+    from bough.adapters.sandboxes.supervisors import Command
     from bough.adapters.workspaces import checkout
 
     if stopper.moment == "in restore":

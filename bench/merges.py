@@ -29,9 +29,9 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from bough.adapters.workspaces.git import Repository, prepare_home
-from bough.adapters.workspaces.home import prepare_repository
+from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.merge import Joined, merge_trees
+from bough.adapters.workspaces.repository import Repository
 from bough.core.merge.lockfiles import find_remake_command
 
 WHO = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

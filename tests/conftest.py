@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from bough.adapters.sandboxes.crew import SupervisorPool
+from bough.adapters.sandboxes.supervisors import SupervisorPool
 from tests import no_waiting
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.

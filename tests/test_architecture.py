@@ -247,7 +247,8 @@ OPENERS = {
         adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/ownership
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
-        adapters/workspaces/spares app/activity app/diagnosis app/journal app/known_projects app/project
+        adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
+        adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/project
         app/worker_service engine/task_workspace adapters/verifiers/baselines
         adapters/verifiers/check_runner
     """,
@@ -262,9 +263,9 @@ OPENERS = {
         adapters/workspaces/fingerprint adapters/workspaces/python_environment
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
-        adapters/sandboxes/env adapters/sandboxes/groups adapters/sandboxes/kernel adapters/sandboxes/landlock
-        adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/pipes adapters/sandboxes/process
-        adapters/sandboxes/relay adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
+        adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
+        adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/network adapters/sandboxes/pipes
+        adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
         adapters/workspaces/watch app/sandbox_breakout
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
@@ -327,7 +328,7 @@ STARTING = frozenset(
 )
 STARTING_OF = {"subprocess.run", "subprocess.call", "os.system", "os.popen", "click.launch", "webbrowser.open"}
 STARTERS = {
-    "sandboxes/crew": "the spawner, isolated from the person's and the project's modules (`-I -S`)",
+    "sandboxes/supervisors": "the spawner, isolated from the person's and the project's modules (`-I -S`)",
     "sandboxes/namespaces": "inside the sandbox",
     "sandboxes/spawner": "inside the sandbox, or confined before it starts",
     "tools/grep": "inside the sandbox",

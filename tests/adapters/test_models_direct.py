@@ -221,7 +221,8 @@ def test_only_encrypted_links_read_the_authorities(identity: Path, monkeypatch: 
     told(lambda: Server(PLAIN), use, secure=secure)
 
 
-def test_without_a_proxy_a_call_loads_no_http_library() -> None:
+@pytest.mark.parametrize("scheme", ["http", *(["https"] if sys.platform == "linux" else [])])
+def test_without_a_proxy_a_call_loads_no_http_library(scheme: str) -> None:
     code = """
 import asyncio, sys
 from bough.adapters.models.link import Timeouts, Unreachable
@@ -230,14 +231,15 @@ from bough.adapters.models.wire import Client
 async def main():
     client = Client()
     try:
-        async with client.link("http://127.0.0.1:1/").exchange("GET", "http://127.0.0.1:1/", [], b"", Timeouts(5, 5)):
+        url = f"{sys.argv[1]}://127.0.0.1:1/"
+        async with client.link(url).exchange("GET", url, [], b"", Timeouts(5, 5)):
             pass
     except Unreachable:
         print([name for name in sys.modules if name.startswith(("httpx", "httpcore", "anyio"))])
 
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code, scheme], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

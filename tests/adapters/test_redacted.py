@@ -1,4 +1,4 @@
-"""No secret reaches a store that is wrapped in `RedactedStore`."""
+"""No secret reaches a store that is wrapped by `redact_secrets`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bough.adapters.stores.redacted import SHORTEST, STRUCK, RedactedStore
+from bough.adapters.stores.redacted import SHORTEST, STRUCK, redact_secrets
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance.verdict import Verdict
@@ -42,7 +42,7 @@ AWKWARD = 'pa"ss\\wörd\n\t/</x>'
 def kept(event: AnyEvent, *secrets: str) -> AnyEvent:
     async def main() -> AnyEvent:
         memory = MemoryStore()
-        store = RedactedStore(memory, secrets)
+        store = redact_secrets(memory, secrets)
         async with store.claim("run", "goal", "w", 60) as claim:
             (record,) = await store.append(claim, [event], 0)
         posted = await store.post("run", "@control", event)
@@ -86,7 +86,7 @@ def test_a_secret_is_struck_out_of_json_inside_json(secret: str, ascii: bool) ->
 
 def test_no_byte_of_it_is_in_the_files(tmp_path: Path) -> None:
     async def main() -> None:
-        store = RedactedStore(SqliteStore(tmp_path / "journal.db"), [PLAIN])
+        store = redact_secrets(SqliteStore(tmp_path / "journal.db"), [PLAIN])
         async with store.claim("run", "goal", "w", 60) as claim:
             await store.append(claim, [NoteKept("decision", f"the key is {PLAIN}")], 0)
         name = await store.put_blob(b"\xff\0" + PLAIN.encode() + b" " + PLAIN.encode())
@@ -143,7 +143,7 @@ def test_any_secret_anywhere_is_struck_out(secret: str, before: str, after: str)
 def test_base64_is_struck_out_however_it_is_aligned(before: str, after: str) -> None:
     async def kept() -> bytes:
         memory = MemoryStore()
-        store = RedactedStore(memory, ["correct-horse-battery"])
+        store = redact_secrets(memory, ["correct-horse-battery"])
         coded = base64.b64encode(f"{before}correct-horse-battery{after}".encode())
         return await memory.get_blob(await store.put_blob(b"Basic " + coded + b"\n"))
 
@@ -156,7 +156,7 @@ def test_base64_is_struck_out_however_it_is_aligned(before: str, after: str) -> 
 def test_keys_are_known_by_their_shape() -> None:
     async def kept(text: str) -> bytes:
         memory = MemoryStore()
-        return await memory.get_blob(await RedactedStore(memory, []).put_blob(text.encode()))
+        return await memory.get_blob(await redact_secrets(memory, []).put_blob(text.encode()))
 
     for key in ("AKIA" + "A" * 16, "ghp_" + "a" * 36, "sk-ant-" + "a" * 60, "AIza" + "b" * 35):
         assert asyncio.run(kept(f"key={key}.")) == b"key=[secret]."

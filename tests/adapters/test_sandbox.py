@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes import crew, kernel, namespaces
-from bough.adapters.sandboxes.crew import probe
+from bough.adapters.sandboxes import kernel, namespaces, supervisors
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
+from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.errors import UsageError
 from bough.ports import Finished, Sandbox
@@ -40,7 +40,7 @@ def sandbox(request: pytest.FixtureRequest) -> ProcessSandbox:
 def with_own_pool(mode: Mode) -> ProcessSandbox:
     """As outside of tests, which share one."""
     made = make_sandbox(mode, make_env(os.environ))
-    made._crew = crew.SupervisorPool()
+    made._supervisors = supervisors.SupervisorPool()
     return made
 
 
@@ -74,8 +74,8 @@ def token() -> Iterator[str]:
 
 def test_another_event_loop_has_the_same_supervisors(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     shell(sandbox, checkout, "true")
-    idle = list(sandbox._crew._idle)
-    assert shell(sandbox, checkout, "echo again").output == b"again\n" and list(sandbox._crew._idle) == idle
+    idle = list(sandbox._supervisors._idle)
+    assert shell(sandbox, checkout, "echo again").output == b"again\n" and list(sandbox._supervisors._idle) == idle
 
 
 @linux
@@ -122,7 +122,7 @@ def test_the_spawner_is_started_again_when_it_dies(checkout: PlainFolder) -> Non
     for child in set(kernel.list_children()) - before:
         os.kill(child, signal.SIGKILL)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    sandbox._crew._idle.pop().close()
+    sandbox._supervisors._idle.pop().close()
     assert shell(sandbox, checkout, "echo again").output == b"again\n"
 
 
@@ -147,7 +147,7 @@ def test_many_at_once_do_not_leave_supervisors_behind(sandbox: ProcessSandbox, c
         assert {finished.exit_status for finished in await asyncio.gather(*runs)} == {0}
 
     asyncio.run(rush())
-    assert len(sandbox._crew._idle) <= 8
+    assert len(sandbox._supervisors._idle) <= 8
 
 
 @linux
@@ -181,7 +181,7 @@ def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: PlainFolder) -> N
 def test_output_ends_with_the_first_command_of_a_checkout(
     sandbox: ProcessSandbox, checkout: PlainFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crew, "_DRAIN", 60.0)  # nobody else may hold the output open
+    monkeypatch.setattr(supervisors, "_DRAIN", 60.0)  # nobody else may hold the output open
     done = asyncio.run(sandbox.run(["echo", "hello"], workspace=checkout, timeout=50, limit=99))
     assert done.output == b"hello\n" and done.seconds < 45
 

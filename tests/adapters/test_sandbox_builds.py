@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.ports import Finished
 from tests.adapters.test_sandbox import shell

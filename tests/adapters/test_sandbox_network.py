@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.sandboxes.relay import is_allowed
+from bough.adapters.sandboxes.supervisors import probe
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import UsageError
 from tests.adapters.test_sandbox import shell

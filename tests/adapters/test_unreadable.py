@@ -14,7 +14,8 @@ from tests.ordinary import as_ordinary_user
 LOCKED = """
 import asyncio, os, subprocess, sys
 from pathlib import Path
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 
 root, command = Path(sys.argv[1]), sys.argv[2]
 

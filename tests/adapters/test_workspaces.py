@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.core.errors import WorkspaceError
 
 NOBODY = 65534
@@ -491,7 +492,8 @@ def test_two_takes_at_once(tmp_path: Path) -> None:
     root = project(tmp_path / "p", {f"d{i % 7}/f{i}": str(i) for i in range(100)})
     script = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from bough.adapters.workspaces.git import GitWorkspaces, prepare_home\n"
+        "from bough.adapters.workspaces.git import GitWorkspaces\n"
+        "from bough.adapters.workspaces.home import prepare_home\n"
         "root = Path(sys.argv[1])\n"
         "print(asyncio.run(GitWorkspaces(root, prepare_home(root), False).take()))"
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.git import ApplyConflict, GitWorkspaces
+from bough.adapters.workspaces.apply import ApplyConflict
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import BoughError, UsageError, WorkspaceError
 from tests.adapters.test_workspaces import (
     fingerprint,
@@ -284,7 +285,8 @@ def test_killed_half_way(tmp_path: Path) -> None:
     whole = {*files.values()} | {text.replace("old", "new") for text in files.values()} | {"now a file", "x"}
     script = (
         "import asyncio, sys; from pathlib import Path\n"
-        "from bough.adapters.workspaces.git import GitWorkspaces, prepare_home\n"
+        "from bough.adapters.workspaces.git import GitWorkspaces\n"
+        "from bough.adapters.workspaces.home import prepare_home\n"
         "root = Path(sys.argv[1])\n"
         "workspaces = GitWorkspaces(root, prepare_home(root), False)\n"
         "print('go', flush=True)\n"

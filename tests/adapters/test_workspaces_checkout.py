@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from bough.adapters.workspaces import scan
 from bough.adapters.workspaces.file_index import Tracked
-from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.stamps import STAMP
+from bough.adapters.workspaces.workspace import GitWorkspace
 from bough.core.errors import WorkspaceError
 from tests.adapters.test_workspaces import (
     fingerprint,

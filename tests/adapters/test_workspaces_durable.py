@@ -229,7 +229,8 @@ _WORKER = """
 import asyncio, sys
 from collections import Counter
 from pathlib import Path
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 
 async def main(root, journal):
     workspaces = GitWorkspaces(root, prepare_home(root), False)

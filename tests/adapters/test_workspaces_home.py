@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.workspaces.git import find_root, make_safe_name, prepare_home
+from bough.adapters.workspaces.home import find_root, prepare_home
+from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import is_reserved
 from bough.core.errors import UsageError, WorkspaceError
 from tests.adapters.test_workspaces import (

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bough.adapters.workspaces.git import Repository, prepare_home
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.home import prepare_repository
+from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.repository import Repository
 from bough.core.errors import WorkspaceError
 from bough.ports import Merged
 from tests.adapters.test_workspaces import (

@@ -15,9 +15,11 @@ import pytest
 from bough.adapters.verifiers.tree_texts import SINGLE, Texts
 from bough.adapters.workspaces import checkout, saved_scan, scan, watch
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
-from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.tree_cache import REMEMBERED, TreeCache
+from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.test_workspaces import git, project
 from tests.adapters.test_workspaces_watch import FILES, at_once, change
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.workspaces import checkout, spares, watch
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.test_workspaces import project
 from tests.adapters.test_workspaces_watch import FILES, at_once
 

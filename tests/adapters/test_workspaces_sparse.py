@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.test_workspaces import git, project
 from tests.adapters.test_workspaces_watch import at_once
 

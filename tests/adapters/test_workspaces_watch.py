@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from bough.adapters.workspaces import scan, watch
-from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
+from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.test_workspaces import project
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is no inotify here")

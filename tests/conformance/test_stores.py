@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from bough.adapters.stores.liveness import is_gone, worker_id
 from bough.adapters.stores.postgresql import PostgresStore
-from bough.adapters.stores.redacted import RedactedStore
+from bough.adapters.stores.redacted import redact_secrets
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import ClaimHeld, StoreError, VersionConflict
 from bough.core.events import Record
@@ -30,7 +30,7 @@ from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "memory": lambda folder, clock: MemoryStore(clock=clock, steady=clock, gone=is_gone),
     "sqlite": lambda folder, clock: SqliteStore(folder / "journal.db", clock=clock),
-    "redacted": lambda folder, clock: RedactedStore(
+    "redacted": lambda folder, clock: redact_secrets(
         SqliteStore(folder / "journal.db", clock=clock), ["sk-planted-0123456789"]
     ),
     "postgresql": lambda folder, clock: PostgresStore(new_schema(), clock=clock),

@@ -14,7 +14,8 @@ from bough.adapters.fenced_ports import fence_workspaces
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.workspaces.exchange import SharedWorkspaces
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.ports import Workspaces
 from bough.steering import Fence

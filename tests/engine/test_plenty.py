@@ -58,7 +58,8 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.git import GitWorkspaces, prepare_home
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.home import prepare_home
 
 root = Path(sys.argv[1])
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bough import app
+from bough.adapters.models.admission import FirstContact
 from bough.adapters.models.faults import Endpoint, explain_status
-from bough.adapters.models.first_contact import FirstContact
 from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.conversation.persistent_list import PersistentList

@@ -861,12 +861,12 @@ def commands_are_not_ended_before_others(place: Place) -> list[str]:
 @attack("medium")
 def a_busy_machine_weakens_the_sandbox(place: Place) -> list[str]:
     """The probe for namespaces takes too long: then `auto` must not settle for less."""
-    from bough.adapters.sandboxes import crew, levels
+    from bough.adapters.sandboxes import levels, supervisors
 
-    crew.probe.cache_clear()
-    setattr(crew, "_PATIENCE", 0.0001)  # noqa: B010
-    if hasattr(crew, "_PROBING"):
-        setattr(crew, "_PROBING", (0.0001, 0.0001))  # noqa: B010
+    supervisors.probe.cache_clear()
+    setattr(supervisors, "_PATIENCE", 0.0001)  # noqa: B010
+    if hasattr(supervisors, "_PROBING"):
+        setattr(supervisors, "_PROBING", (0.0001, 0.0001))  # noqa: B010
     try:
         level = levels.find_level("auto")
     except BoughError as error:

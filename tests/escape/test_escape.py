@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.kernel import landlock_abi
 from bough.adapters.sandboxes.levels import SandboxLevel
+from bough.adapters.sandboxes.supervisors import probe
 from tests.escape.attempts import (
     ATTEMPTS,
     NOT_STOPPED_BY_LANDLOCK,

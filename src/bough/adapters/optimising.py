@@ -87,7 +87,11 @@ def optimise(study: Study[T]) -> str:
         seen = [str(each.get("Feedback", "")) for each in reflective_dataset[name]]
         return {name: tried(lambda: study.propose(candidate[name], seen))}
 
-    signature = _signature(dspy, study.template, plain)
+    # The prompt: its placeholders are the input fields, its guidance the instructions.
+    fields: dict[str, Any] = {NUMBER: (str, dspy.InputField(desc="which run it is"))}
+    fields |= {name: (str, dspy.InputField()) for name in _fields(dict.fromkeys(places(study.template), ""))}
+    fields["answer"] = (str, dspy.OutputField(desc="the call that the model made"))
+    signature = dspy.Signature(fields, plain)
     examples = [
         dspy.Example({NUMBER: str(number), **_fields(study.values(example))}).with_inputs(*signature.input_fields)
         for number, example in enumerate(study.examples)
@@ -105,14 +109,6 @@ def optimise(study: Study[T]) -> str:
     if failed:
         raise failed[0]
     return str(best.signature.instructions).strip() or plain
-
-
-def _signature(dspy: Any, template: str, guidance: str) -> Any:
-    """The prompt: its placeholders are the input fields, its guidance the instructions."""
-    fields: dict[str, Any] = {NUMBER: (str, dspy.InputField(desc="which run it is"))}
-    fields |= {name: (str, dspy.InputField()) for name in _fields(dict.fromkeys(places(template), ""))}
-    fields["answer"] = (str, dspy.OutputField(desc="the call that the model made"))
-    return dspy.Signature(fields, guidance)
 
 
 def _fields(values: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
-from bough.adapters.models.admission import Gate, PacedModel
-from bough.adapters.models.first_contact import FirstContact
+from bough.adapters.models.admission import FirstContact, Gate, PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel

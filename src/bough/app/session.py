@@ -20,12 +20,12 @@ from bough.adapters.models.providers import list_secrets
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import find_level
 from bough.adapters.state_folder import find_checkouts
-from bough.adapters.stores.redacted import RedactedStore
+from bough.adapters.stores.redacted import redact_secrets
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
 from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces.env_file import read_variables
-from bough.adapters.workspaces.git import find_root, prepare_home
 from bough.adapters.workspaces.git_program import find_git_version
+from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 from bough.adapters.workspaces.surroundings import Surroundings
@@ -392,7 +392,7 @@ async def open_session(
     known = [*list_secrets(env), *find_in_addresses(env), *find_in_files(root, loaded.workspace.env_file)]
     journal = open_store(root, home, create=create)
     remember_store(root)
-    store = RedactedStore(journal, known)
+    store = redact_secrets(journal, known)
     client = Client(loaded.limits.backoff_first, loaded.limits.backoff_longest)
     mode = loaded.sandbox.mode
     around = build_surroundings(root, find_relative_folder(root, here), loaded, env)

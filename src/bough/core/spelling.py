@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
 def find_similar(text: str, texts: Iterable[str], most: int = 3, likeness: float = 0.5) -> list[str]:
     """The texts most similar to `text`, best match first."""
+    import difflib
+
     return difflib.get_close_matches(text, list(texts), most, likeness)
 
 

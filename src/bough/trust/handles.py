@@ -179,8 +179,8 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 
 
 def _empty_folder(parent: int, name: bytes) -> None:
-    """Without recursion, and with few handles at a time: an agent can create folders deeper than both allow. Deep
-    folders are moved up to the top and emptied there."""
+    """Empty a folder without recursion, and with few handles at a time: an agent can create folders deeper than both
+    allow. Deep folders are moved up to the top and emptied there."""
     top = open_below(parent, name)
     try:
         waiting = _remove_files(top)

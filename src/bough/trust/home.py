@@ -16,11 +16,11 @@ from bough.trust.files import Place
 _FOLDERS = ("", "work", "scratch", "repo.git", *(f"repo.git/{name}" for name in ("objects", "refs", "info", "log")))
 _FILES = ("journal.db", "journal.db-wal", "journal.db-shm", "repo.git/config", "repo.git/HEAD", "repo.git/info/exclude")
 _NEVER_MADE = ("commondir", "hooks", "config.worktree", "worktrees", "modules", "objects/info/alternates", "shallow")
-"""In a repository: what leads git elsewhere or starts programs, and bough never creates."""
+"""What leads git elsewhere or starts programs in a repository, and bough never creates."""
 
 
 _CHECKOUTS = ("work", "scratch", "spare", "trash", "desk")
-"""In there are files of the project, links and pipes among them; bough enters these folders by handle."""
+"""Folders with files of the project, links and pipes among them; bough enters them by handle."""
 
 
 def is_mine(home: Path) -> bool:

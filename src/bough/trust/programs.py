@@ -42,7 +42,7 @@ _PYTHON = frozenset(
     PYTHONWARNINGS
     """.split()  # noqa: SIM905
 )
-"""Of the variables that Python itself reads: those that load no code."""
+"""The variables that Python itself reads and that load no code."""
 
 
 _INTERPRETER = re.compile(r"python[\d.]*")
@@ -59,13 +59,14 @@ def _find(name: str, path: str, project: str) -> str | None:
         if not folder.startswith("/") or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
         # Both the folder and what a link in it leads to: `~/bin/x` may be a link into the project.
-        if not project or not any(_is_within(os.path.realpath(place), project) for place in (folder, program)):
+        if not project or not any(is_within(os.path.realpath(place), project) for place in (folder, program)):
             return program
     return None
 
 
-def _is_within(place: str, project: str) -> bool:
-    return f"{place}/".startswith(f"{project.rstrip('/')}/")
+def is_within(place: str, folder: str) -> bool:
+    """Whether a place is the folder, or lies in it. Both are real paths."""
+    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def find_program(name: str, project: Path | None, env: Mapping[str, str] = os.environ) -> str | None:
@@ -81,7 +82,7 @@ def list_program_folders(project: Path | None, env: Mapping[str, str]) -> str:
     """The person's PATH without what a repository can write to."""
     root = os.path.realpath(project) if project else ""
     folders = [folder for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder.startswith("/")]
-    return os.pathsep.join(f for f in folders if not root or not _is_within(os.path.realpath(f), root))
+    return os.pathsep.join(f for f in folders if not root or not is_within(os.path.realpath(f), root))
 
 
 def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str, str]) -> list[str]:
@@ -159,7 +160,7 @@ def _make_own_environment(project: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON") or name in _PYTHON}
     root = os.path.realpath(project)
     places = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place.startswith("/")]
-    if places := [place for place in places if not _is_within(os.path.realpath(place), root)]:
+    if places := [place for place in places if not is_within(os.path.realpath(place), root)]:
         kept["PYTHONPATH"] = os.pathsep.join(places)
     return kept
 

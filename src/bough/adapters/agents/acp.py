@@ -180,7 +180,13 @@ class AcpTalk:
             if ready := self._ready():
                 # Calls that it starts at once are reported one by one; those that belong together become one round.
                 await asyncio.sleep(_TOGETHER)
-                return self._acting(self._ready() or ready)
+                deeds = self._ready() or ready
+                for deed in deeds:
+                    deed.told = True
+                calls = tuple(make_call(deed, self._root) for deed in deeds)
+                writes = frozenset(deed.id for deed in deeds if deed.writes)
+                usage, cost = self._used(None)
+                return Acting(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
             if self._turn is not None and self._turn.done():
                 return await self._turn_ended()
             await self._wait(patience)
@@ -275,14 +281,6 @@ class AcpTalk:
     def _ready(self) -> list[Deed]:
         now = time.monotonic()
         return find_simultaneous([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
-
-    def _acting(self, deeds: list[Deed]) -> Acting:
-        for deed in deeds:
-            deed.told = True
-        calls = tuple(make_call(deed, self._root) for deed in deeds)
-        writes = frozenset(deed.id for deed in deeds if deed.writes)
-        usage, cost = self._used(None)
-        return Acting(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
 
     async def _turn_ended(self) -> TurnEnded:
         assert self._turn is not None, "no turn has begun"

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from bough.adapters.tools.output_text import cut_middle, replace_surrogates
+from bough.adapters.tools.output_text import cut_middle, repair_surrogates
 from bough.core.messages import Call
 from bough.core.rules import Rules
 from bough.ports import ToolResult
@@ -118,7 +118,7 @@ def make_call(deed: Deed, root: str) -> Call:
     text = json.dumps(arguments, ensure_ascii=False, default=str).replace(root, ".")
     if len(text) > LONGEST:
         text = json.dumps({"path": path, "title": deed.title, "cut": f"{text[:LONGEST]} …"}, ensure_ascii=False)
-    return Call(deed.id, name, replace_surrogates(text))
+    return Call(deed.id, name, repair_surrogates(text))
 
 
 def _find_command(given: dict[str, Any]) -> str:
@@ -144,7 +144,7 @@ def make_result(deed: Deed, rules: Rules, root: str) -> ToolResult:
     text = "\n".join(part for part in (*deed.texts, deed.printed) if part) or _format_returned(deed.returned)
     if not text and deed.files:
         text = "\n".join(f"{_relative_path(path, root)} is written." for path, _, _ in deed.files)
-    text = replace_surrogates(text.replace(root, ".")).strip() or "(no output)"
+    text = repair_surrogates(text.replace(root, ".")).strip() or "(no output)"
     shown, cut = cut_middle(text, rules.shown)
     return ToolResult(shown, ok=deed.status == "completed", whole=text.encode() if cut else None)
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.fleet import explain_wait, list_present_workers, set_aside, take_back
+from bough.adapters.executors.fleet import explain_wait, list_present_workers, readmit_all, set_aside
 from bough.adapters.stores.postgresql_server import Server
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core import events as e
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 NAME = "bough"
 VERSION = "1"
-"""Of what is enqueued, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after an edit."""
+"""The version of what is enqueued, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after
+an edit."""
 WORKFLOW = "leaf"
 QUEUE = "leaves"
 POLLED = 0.1
@@ -147,7 +148,7 @@ class Intake:
         return len(self._taken | self._works.keys())
 
     def start(self) -> None:
-        """In a thread: it makes its tables and starts threads of its own."""
+        """Make DBOS's tables and start its threads. To be called in a thread."""
         dbos, serializer = load_dbos()
         DBOS = dbos.DBOS
         url, schema = _address(self._server)
@@ -265,7 +266,7 @@ class Intake:
                 await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
 
     async def end_all(self) -> None:
-        """At once."""
+        """End all that runs, at once."""
         self.open = False
         works = list(self._works.values())
         for work in works:
@@ -367,7 +368,7 @@ class DbosExecutor:
         since = asked[-1].seq if asked else 0
         with _told(self._server):
             self._client = await self._connecting
-        await asyncio.to_thread(self._server.run, take_back, PATIENCE)
+        await asyncio.to_thread(self._server.run, readmit_all, PATIENCE)
         self._since = since
         self._follower = asyncio.create_task(self._follow())
         ports.stop.watch(self._pass_on_stop)
@@ -386,7 +387,7 @@ class DbosExecutor:
     # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _hand_in(self, waiting: _Waiting) -> None:
-        """Under the next number, unless the last one still runs, from an earlier coordinator process."""
+        """Enqueue it under the next number, unless the last one still runs, from an earlier coordinator process."""
         until = time.monotonic() + PATIENCE
         # Before it is enqueued: the follower would take how it rested before for the new result.
         waiting.moved = waiting.task.version
@@ -555,7 +556,7 @@ class DbosExecutor:
             await self._hand_in(waiting)
 
     async def _say_what_is_missing(self, queued: list[_Waiting]) -> None:
-        """To whoever watches here, and through the store to whoever looks from elsewhere."""
+        """Tell whoever watches here, and through the store whoever looks from elsewhere, what tasks wait for."""
         there = await asyncio.to_thread(self._server.run, list_present_workers)
         if any(each.takes_tasks for each in there):
             self._met = time.strftime("%H:%M:%S")

@@ -50,7 +50,7 @@ class Worker(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """As the holder of claims."""
+        """Its name as the holder of claims."""
         return f"{self.name}{LIFE}{self.life}"
 
 
@@ -65,7 +65,7 @@ FROM workers ORDER BY worker
 
 
 def list_present_workers(db: Transaction) -> list[Worker]:
-    """Those present now."""
+    """The workers that are present now."""
     rows = db.all(_LIST, LIFE)
     return [
         Worker(
@@ -86,7 +86,7 @@ def set_aside(db: Transaction, name: str, trouble: str) -> None:
     db.run("UPDATE workers SET trouble = %s WHERE worker = %s", trouble, name)
 
 
-def take_back(db: Transaction) -> None:
+def readmit_all(db: Transaction) -> None:
     """Whoever was set aside gets another chance: a person has started or resumed a run."""
     db.run("UPDATE workers SET trouble = '' WHERE trouble <> ''")
 
@@ -171,7 +171,7 @@ class Janitor:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._seen: dict[str, tuple[int, float]] = {}
-        """By worker and life: the last beat, and when we first saw it."""
+        """The last beat of each worker's life, and when we first saw it."""
         self._looked = 0.0
 
     def look(self) -> set[str] | None:

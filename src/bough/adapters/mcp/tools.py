@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from bough.adapters.mcp.connection import Connection, ServerLost, over_http, over_pipes
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.adapters.tools.output_text import cut_middle, decode_output, replace_surrogates
+from bough.adapters.tools.output_text import cut_middle, decode_output, repair_surrogates
 from bough.core import servers
 from bough.core.events import ToolServersListed
 from bough.core.messages import Call, ToolSpec
@@ -134,7 +134,7 @@ class McpTools:
         name = _name(served.name, tool.name)
         self._named[name] = (served.name, tool.name)
         about = (tool.description or tool.title or "").strip()[:_ABOUT]
-        about = replace_surrogates(f"{about} (of the MCP server {served.name})")
+        about = repair_surrogates(f"{about} (of the MCP server {served.name})")
         given = tool.input_schema
         schema = given if len(json.dumps(given, default=str)) <= _SCHEMA else {"type": "object"}
         # A server in the workspace may write to it, whatever it declares.
@@ -161,9 +161,9 @@ class McpTools:
             await self._end(server, workspace)
             may_start = self._may_start(server, workspace)
             again = "It restarts with the next call." if may_start else "Do without it."
-            return ToolResult(replace_surrogates(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
+            return ToolResult(repair_surrogates(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
         except MCPError as error:
-            return ToolResult(replace_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)
+            return ToolResult(repair_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)
         return await asyncio.to_thread(_result, result, server, rules)
 
     async def _connection(self, served: Served, workspace: WorkFolder) -> Connection:
@@ -204,7 +204,7 @@ def _mark(workspace: WorkFolder) -> str:
 
 
 def _name(server: str, tool: str) -> str:
-    """As every provider takes it; no two are the same."""
+    """The tool's name as every provider takes it; no two are the same."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", f"{server}__{tool}")
     if len(plain) <= _NAME and plain == f"{server}__{tool}":
         return plain

@@ -23,7 +23,7 @@ from msgspec import Struct
 from bough.adapters.models.pace import Pace, Sent, read_allowance
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.errors import Exhausted, Passing, Unavailable, WaitEnded
+from bough.core.errors import Exhausted, Passing, Refused, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.core.urgency import URGENCY
 from bough.ports import Model
@@ -47,7 +47,7 @@ class Admission(Struct, frozen=True, eq=False):
 
 
 ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
-"""Of the request that is made in this context, so that the wire can pass on what the server says."""
+"""The admission of the request that is made in this context, so that the wire can pass on what the server says."""
 
 
 class _Applicant(Struct, frozen=True, eq=False):
@@ -199,14 +199,10 @@ class PacedModel:
         self.name = model.name
         self._model, self._gate, self._stop = model, gate, stop
         self._weight = 1.0
-        """Of our estimate of a question's tokens: what the provider counted of the last ones, cached or not."""
+        """What the provider counts for each token of our estimate, by the last questions, cached or not."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._model, name)
-
-    @property
-    def window(self) -> int:
-        return self._model.window
 
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
         tokens = self._measure(prompt)
@@ -223,14 +219,35 @@ class PacedModel:
             self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
         return answer
 
-    async def close(self) -> None:
-        await self._model.close()
-
     def _measure(self, prompt: Prompt) -> int:
         """The tokens of the question. They are counted where the provider has said how many it takes."""
         if self.name not in self._gate.pace.buckets:
             return 0
         return estimate_tokens(prompt.system) + measure_messages(prompt.messages)
+
+
+class FirstContact:
+    """A model that has not been reached yet. Until its server has answered once, a refused connection is not retried,
+    since waiting in silence helps no one where nothing listens at all: the run halts and says so. Later it is a
+    passing error like any other."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._met = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    async def ask(self, prompt: Prompt, progress: Say) -> Answer:
+        try:
+            answer = await self._model.ask(prompt, progress)
+        except Passing as error:
+            if error.nobody and not self._met:
+                raise Refused(str(error)) from error
+            self._met = True
+            raise
+        self._met = True
+        return answer
 
 
 def _copy(error: Unavailable) -> Unavailable:

@@ -18,11 +18,9 @@ from bough.adapters.models.wire import (
     clamp_count,
     decode,
     encode_json,
-    mend_surrogates,
     parse_fields,
     sanitize_name,
 )
-from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 VERSION = "2023-06-01"
@@ -68,7 +66,11 @@ class AnthropicModel(OrderedModel):
     def body(self, prompt: Prompt) -> bytes:
         """The request for this prompt."""
         messages = self._messages(prompt)
-        before = self._prefixes.end_of(prompt.messages, _asked_before(prompt.messages))
+        # How many of the messages the last round sent; 0: this is the first.
+        place = len(prompt.messages)
+        while place and not isinstance(prompt.messages[place - 1], Replied):
+            place -= 1
+        before = self._prefixes.end_of(prompt.messages, max(place - 1, 0))
         return b"".join(
             (
                 self._fixed,
@@ -130,14 +132,6 @@ class AnthropicModel(OrderedModel):
     def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
         shaped = [{"name": s.name, "description": s.description, "input_schema": s.parameters} for s in specs]
         return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
-
-
-def _asked_before(messages: PersistentList[Message]) -> int:
-    """How many of the messages the last round sent; 0: this is the first."""
-    place = len(messages)
-    while place and not isinstance(messages[place - 1], Replied):
-        place -= 1
-    return max(place - 1, 0)
 
 
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
@@ -211,21 +205,21 @@ class _ContentBlock:
         return str(self.start.get("type", ""))
 
     def read(self) -> str:
-        return mend_surrogates(str(self.start.get("text") or "") + "".join(self.text))
+        return str(self.start.get("text") or "") + "".join(self.text)
 
     def call(self) -> Call:
         arguments = "".join(self.json) or encode_json(self.start.get("input") or {})
         return Call(
-            mend_surrogates(str(self.start.get("id") or "")),
-            mend_surrogates(str(self.start.get("name") or "")),
-            mend_surrogates(arguments),
+            str(self.start.get("id") or ""),
+            str(self.start.get("name") or ""),
+            arguments,
         )
 
     def verbatim(self) -> dict[str, Any]:
         block = dict(self.start)
         for key, pieces in (("thinking", self.thinking), ("signature", self.signature)):
             if pieces:
-                block[key] = mend_surrogates(str(block.get(key) or "") + "".join(pieces))
+                block[key] = str(block.get(key) or "") + "".join(pieces)
         if self.json:
             block["input"] = parse_fields("".join(self.json)) or {}
         return block
@@ -291,7 +285,7 @@ class AnthropicReader(BaseReader):
             block = self._blocks[index] = _ContentBlock({"type": "text"} if delta.text is not None else {})
         if delta.text:
             block.text.append(delta.text)
-            self._progress(mend_surrogates(delta.text))
+            self._progress(delta.text)
         if delta.partial_json:
             block.json.append(delta.partial_json)
         if delta.thinking:
@@ -317,10 +311,9 @@ class AnthropicReader(BaseReader):
                 content.append({"type": block.kind})
             elif block.kind == "text":
                 content += [{"type": "text", "text": block.read()}] if block.read().strip() else []
-            elif block.kind and not self._is_cut_off(block):
-                content.append(block.verbatim())
+            elif block.kind:
+                whole = block.verbatim()
+                # Thinking cut off by the token limit has no signature and would be rejected.
+                cut = STOPS.get(self._stop) == "length" and block.kind == "thinking" and not whole.get("signature")
+                content += [] if cut else [whole]
         return encode_json({"by": self._name, "content": content})
-
-    def _is_cut_off(self, block: _ContentBlock) -> bool:
-        """Thinking cut off by the token limit has no signature and would be rejected."""
-        return STOPS.get(self._stop) == "length" and block.kind == "thinking" and not block.verbatim().get("signature")

@@ -19,7 +19,6 @@ from bough.adapters.models.wire import (
     clamp_count,
     decode,
     encode_json,
-    mend_surrogates,
     parse_fields,
     sanitize_name,
 )
@@ -50,10 +49,16 @@ class ChatModel(HttpModel):
         system = self._heads.system(prompt.system)
         messages = self._messages(prompt)
         between = b"," if system and messages else b""
+        options: dict[str, Any] = {}
+        if prompt.temperature is not None and self._options.temperature:
+            options["temperature"] = prompt.temperature
+        if prompt.schema is not None:
+            shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
         return b"".join(
             (
                 self._fixed,
-                self._extra_options(prompt),
+                b"," + msgspec.json.encode(options)[1:-1] if options else b"",
                 self._heads.tools(prompt.tools),
                 b',"messages":[',
                 system,
@@ -62,15 +67,6 @@ class ChatModel(HttpModel):
                 b"]}",
             )
         )
-
-    def _extra_options(self, prompt: Prompt) -> bytes:
-        options: dict[str, Any] = {}
-        if prompt.temperature is not None and self._options.temperature:
-            options["temperature"] = prompt.temperature
-        if prompt.schema is not None:
-            shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
-            options["response_format"] = {"type": "json_schema", "json_schema": shape}
-        return b"," + msgspec.json.encode(options)[1:-1] if options else b""
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         """The state is how many results are still to come, and the images among those that came: a result is text, so
@@ -83,16 +79,13 @@ class ChatModel(HttpModel):
             left = str(max(int(left) - 1, 0))
             waiting += [f"{message.picture.kind}:{message.picture.blob}"] if message.picture else []
             if left == "0" and waiting:
-                shaped += self._images(waiting)
+                pictures = [Picture(*each.split(":")) for each in waiting]
+                urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
+                parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+                shaped += [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
                 waiting = []
         comma = b"," if before else b""
         return comma + msgspec.json.encode(shaped)[1:-1], " ".join(("more", left, *waiting))
-
-    def _images(self, waiting: list[str]) -> list[dict[str, Any]]:
-        pictures = [Picture(*each.split(":")) for each in waiting]
-        urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
-        parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-        return [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
 
     def _build_message(self, message: Message) -> dict[str, Any]:
         match message:
@@ -229,8 +222,8 @@ class ChatReader(BaseReader):
 
     def answer(self) -> Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
-        text = mend_surrogates("".join(self._text))
-        return self._answer(text, calls, self._usage, self._extra(), mend_surrogates("".join(self._refusal)))
+        text = "".join(self._text)
+        return self._answer(text, calls, self._usage, self._extra(), "".join(self._refusal))
 
     def _chunk(self, chunk: _ChatChunk) -> None:
         if chunk.error:
@@ -252,7 +245,7 @@ class ChatReader(BaseReader):
         if piece.content:
             text = piece.content if isinstance(piece.content, str) else _join_texts(piece.content)
             self._text.append(text)
-            self._progress(mend_surrogates(text))
+            self._progress(text)
         if piece.refusal:
             self._refusal.append(piece.refusal)
         if piece.reasoning_content is not None:
@@ -301,14 +294,12 @@ class ChatReader(BaseReader):
 
     def _call(self, call: _OpenCall) -> Call:
         extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""
-        return Call(
-            mend_surrogates(call.id), mend_surrogates(call.name), mend_surrogates("".join(call.arguments)), extra
-        )
+        return Call(call.id, call.name, "".join(call.arguments), extra)
 
     def _extra(self) -> str:
         kept: dict[str, Any] = {}
         if self._reasoning is not None:
-            kept["reasoning_content"] = mend_surrogates("".join(self._reasoning))
+            kept["reasoning_content"] = "".join(self._reasoning)
         if self._details:
             kept["reasoning_details"] = _merge_details(self._details)
         return self._pack_extra(kept) if kept else ""

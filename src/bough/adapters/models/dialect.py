@@ -25,9 +25,9 @@ from bough.adapters.models.wire import (
     AnswerReader,
     Client,
     Wire,
-    mend_surrogates,
     parse_fields,
 )
+from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.errors import Refused, TooLong
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Stop, ToolSpec, Usage
 
@@ -220,6 +220,11 @@ def ensure_content(text: str) -> str:
     return text if text.strip() else EMPTY
 
 
+def repair_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """The calls with texts that JSON can hold."""
+    return tuple(Call(*(repair_surrogates(part) for part in (c.id, c.name, c.arguments, c.extra))) for c in calls)
+
+
 class BaseReader(ABC):
     """Assembles an answer from what a server sends."""
 
@@ -229,7 +234,7 @@ class BaseReader(ABC):
     def __init__(self, name: str, progress: Progress) -> None:
         self.finished = False
         self._name = name
-        self._progress = progress
+        self._progress: Progress = lambda text: progress(repair_surrogates(text))
         self._model = ""
         self._stop = ""
 
@@ -248,10 +253,10 @@ class BaseReader(ABC):
     def _answer(self, text: str, calls: tuple[Call, ...], usage: Usage, extra: str, refused: str = "") -> Answer:
         stop = self.stops.get(self._stop, "calls" if calls else "end")
         return Answer(
-            text=text or refused,
-            calls=calls,
+            text=repair_surrogates(text or refused),
+            calls=repair_calls(calls),
             stop="refusal" if refused and not calls else stop,
             usage=usage,
-            model=mend_surrogates(self._model) or self._name.partition(":")[2],
+            model=repair_surrogates(self._model) or self._name.partition(":")[2],
             extra=extra,
         )

@@ -104,7 +104,7 @@ class Endpoint(Struct, frozen=True):
         rest = self.base_url.partition("://")[2] or self.base_url
         return re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
-    def hush(self, text: str) -> str:
+    def sanitize(self, text: str) -> str:
         """The text on one line, without the key or the start of it, without control characters, and not too long."""
         if self.key:
             text = text.replace(self.key, "[key]")
@@ -122,7 +122,7 @@ def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: 
     if wait is None and (found := re.search(_RETRY_DELAY, body.decode(errors="replace"))):
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
-        target = at.hush(headers.get("location", "another place"))
+        target = at.sanitize(headers.get("location", "another place"))
         return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to its target.")
     return _classify(at, status, error, wait)
 
@@ -148,7 +148,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
     if isinstance(error, Unreachable):
         if _is_certificate_error(error):
             return Refused(
-                f"The certificate of {at.host} was not accepted ({at.hush(str(error))}); "
+                f"The certificate of {at.host} was not accepted ({at.sanitize(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
         if is_unreachable(error):
@@ -156,12 +156,12 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
             passing.nobody = True
             return passing
         return _pass(
-            f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_advise_on_connection(at)}.",
+            f"{at.host} could not be reached for {at.name} ({at.sanitize(str(error))}); {_advise_on_connection(at)}.",
             "down",
         )
     if isinstance(error, BadAddress):
         return Refused(f"{at.host} is not a valid address; set the base URL to one with http:// or https://.")
-    return explain_cut_stream(at, at.hush(str(error)))
+    return explain_cut_stream(at, at.sanitize(str(error)))
 
 
 def is_unreachable(error: BaseException | None) -> bool:
@@ -184,7 +184,7 @@ def explain_cut_stream(at: Endpoint, detail: str = "") -> Passing:
 
 
 def explain_garbled(at: Endpoint, sample: bytes) -> Passing:
-    text = at.hush(sample[:200].decode(errors="replace"))
+    text = at.sanitize(sample[:200].decode(errors="replace"))
     return Passing(f"{at.host} sent an invalid answer for {at.name}: {text!r}")
 
 
@@ -222,7 +222,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavailable:
     words, kinds = _extract_message(error), _extract_kinds(error)
-    said = at.hush(words)
+    said = at.sanitize(words)
     told = f": {said}" if said else ""
     if status == 400 and re.search(_BAD_KEY, words):
         status = 401
@@ -279,7 +279,7 @@ def _read_stated_window(answer: Any) -> int:
 
 
 def _format_moment(at: float) -> str:
-    """As a person's clock shows it: `14:30`, or with the day when it is not today."""
+    """The moment as a person's clock shows it: `14:30`, or with the day when it is not today."""
     local = localtime(at)
     return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
 

@@ -18,7 +18,6 @@ from bough.adapters.models.wire import (
     clamp_count,
     decode,
     encode_json,
-    mend_surrogates,
     parse_fields,
     sanitize_name,
 )
@@ -201,7 +200,7 @@ class _Segment:
         self.signature = signature
 
     def read(self) -> str:
-        return mend_surrogates("".join(self.pieces))
+        return "".join(self.pieces)
 
     def listed(self, alone: bool) -> dict[str, Any]:
         mark: dict[str, Any] = {"type": "call" if self.call else "text"}
@@ -250,13 +249,13 @@ class GeminiReader(BaseReader):
         self.finished = bool(self._stop and chunk.usage_metadata)
 
     def _part(self, part: _Part) -> None:
-        signature = mend_surrogates(part.thought_signature or "")
+        signature = part.thought_signature or ""
         if part.function_call is not None:
             called = part.function_call
             call = Call(
-                mend_surrogates(called.id or ""),
-                mend_surrogates(called.name or ""),
-                mend_surrogates(encode_json(called.args or {})),
+                called.id or "",
+                called.name or "",
+                encode_json(called.args or {}),
             )
             self._segments.append(_Segment(call, signature))
             return
@@ -269,7 +268,7 @@ class GeminiReader(BaseReader):
             self._segments.append(last)
         if text:
             last.pieces.append(text)
-            self._progress(mend_surrogates(text))
+            self._progress(text)
 
     def _extra(self) -> str:
         """Which part had which signature. Parts without one need only their text and their calls."""

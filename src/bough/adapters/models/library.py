@@ -19,10 +19,11 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, ensure_content
+from bough.adapters.models.dialect import Options, ensure_content, repair_calls
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
-from bough.adapters.models.wire import LONGEST, clamp_count, mend_surrogates, parse_fields, sanitize_name
+from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, sanitize_name
+from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.installed import lacking
@@ -114,14 +115,14 @@ class LibraryModel:
                 silence.reschedule(now() + self._timeout)
                 came.response = stream.get()
                 if isinstance(event, m.PartStartEvent) and isinstance(event.part, m.TextPart) and event.part.content:
-                    progress(mend_surrogates(event.part.content))
+                    progress(repair_surrogates(event.part.content))
                 elif isinstance(event, m.PartDeltaEvent) and isinstance(event.delta, m.TextPartDelta):
-                    progress(mend_surrogates(event.delta.content_delta))
+                    progress(repair_surrogates(event.delta.content_delta))
             silence.reschedule(None)
             came.response = stream.get()
 
     def _messages(self, prompt: Prompt) -> list[Any]:
-        """In the library's format: messages between two answers are one request."""
+        """The conversation in the library's format: messages between two answers are one request."""
         from pydantic_ai import messages as m
 
         made: list[Any] = []
@@ -181,12 +182,12 @@ class LibraryModel:
     def _answer(self, response: Any) -> Answer:
         from pydantic_ai import messages as m
 
-        text = mend_surrogates("".join(part.content for part in response.parts if isinstance(part, m.TextPart)))
+        text = "".join(part.content for part in response.parts if isinstance(part, m.TextPart))
         calls = tuple(
             Call(
-                mend_surrogates(part.tool_call_id),
-                mend_surrogates(part.tool_name),
-                mend_surrogates(part.args_as_json_str()),
+                part.tool_call_id,
+                part.tool_name,
+                part.args_as_json_str(),
             )
             for part in response.parts
             if isinstance(part, m.ToolCallPart)
@@ -199,8 +200,8 @@ class LibraryModel:
             (kept,) = msgspec.json.decode(m.ModelMessagesTypeAdapter.dump_json([response]), type=list[msgspec.Raw])
             extra = msgspec.json.encode({"by": self.name, "response": kept}).decode()
         return Answer(
-            text=text,
-            calls=calls,
+            text=repair_surrogates(text),
+            calls=repair_calls(calls),
             stop=STOPS.get(response.finish_reason or "", "calls" if calls else "end"),
             usage=_usage(response),
             model=response.model_name or self._at.model,
@@ -246,7 +247,11 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
     try:
         match provider:
             case "bedrock":
-                return _bedrock(at.model, own, env)
+                from pydantic_ai.models.bedrock import BedrockConverseModel
+                from pydantic_ai.providers.bedrock import BedrockProvider
+
+                region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
+                return BedrockConverseModel(at.model, provider=BedrockProvider(region_name=region, base_url=own))
             case "vertex":
                 return _vertex(at.model, own, env)
         from pydantic_ai.models import infer_model
@@ -257,15 +262,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
             raise lacking(at.name, EXTRAS[provider]) from None
         raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
-        raise Refused(f"{at.name} cannot be set up: {at.hush(str(error))} — {at.advice}.") from None
-
-
-def _bedrock(model: str, base_url: str | None, env: Mapping[str, str]) -> Any:
-    from pydantic_ai.models.bedrock import BedrockConverseModel
-    from pydantic_ai.providers.bedrock import BedrockProvider
-
-    region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
-    return BedrockConverseModel(model, provider=BedrockProvider(region_name=region, base_url=base_url))
+        raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None
 
 
 def _vertex(model: str, base_url: str | None, env: Mapping[str, str]) -> Any:
@@ -311,11 +308,11 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except x.ModelHTTPError as error:
         raise _of_status(at, error) from error
     except x.ModelAPIError as error:
-        raise Passing(f"{at.host} could not be reached for {at.name}: {at.hush(str(error))}") from error
+        raise Passing(f"{at.host} could not be reached for {at.name}: {at.sanitize(str(error))}") from error
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
-        raise Refused(f"{at.name} at {at.host} is unavailable: {at.hush(str(error))} — {at.advice}.") from error
+        raise Refused(f"{at.name} at {at.host} is unavailable: {at.sanitize(str(error))} — {at.advice}.") from error
 
 
 def _of_status(at: Endpoint, error: Any) -> Unavailable:

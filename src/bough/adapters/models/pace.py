@@ -19,11 +19,11 @@ from msgspec import Struct, field
 from bough.core.errors import Sign
 
 FAILURES = 3
-"""In a row, of all agents together, after which one request at a time finds out whether a server is back."""
+"""Failures in a row, of all agents together, after which one request at a time finds out whether a server is back."""
 MOST = 1000.0
 """Requests at once that nobody reaches: there is no limit."""
 SPREAD = 0.1
-"""Of a pause, at most, that is added by chance: other processes wait for the same moment."""
+"""The most that is added to a pause by chance, as a share of it: other processes wait for the same moment."""
 PATIENCE = 600.0
 """Seconds that a server can ask to be left alone; more is a quota, which is another matter."""
 MINUTE = 60.0
@@ -81,16 +81,16 @@ class Pace(Struct):
     until: float = 0.0
     """Nobody asks before."""
     failures: int = 0
-    """In a row."""
+    """How many came in a row."""
     pauses: int = 0
-    """In a row."""
+    """How many came in a row."""
     number: int = 0
     """Requests so far."""
     cut: int = 0
     """Requests up to this one were sent before the window was made smaller: they say nothing about the new one."""
     under_way: dict[int, Sent] = field(default_factory=dict)
     buckets: dict[str, Bucket] = field(default_factory=dict)
-    """By model."""
+    """What is left of each model's allowance."""
 
     @property
     def probing(self) -> bool:

@@ -54,7 +54,7 @@ Window = Callable[[], int]
 
 
 def find_window(provider: str, model: str, otherwise: int = 0) -> int:
-    """Of a provider's own model, as the table has it."""
+    """The context window of a provider's own model, as the table has it."""
     known = PRICED.get(provider)
     if known is None:
         return otherwise

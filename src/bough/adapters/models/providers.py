@@ -27,7 +27,6 @@ from bough.adapters.models.library import load as load_library
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, compute_price, no_price
 from bough.adapters.models.recording import ReplayModel
-from bough.adapters.models.vision import takes_images
 from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
 from bough.core.budget.model_price import ModelPrice
 from bough.core.errors import Refused, Unavailable, UsageError
@@ -57,7 +56,7 @@ class Provider(Struct, frozen=True):
 
 
 LIBRARY = "library"
-"""In place of a protocol: the model is called through pydantic-ai."""
+"""Stands for a protocol where the model is called through pydantic-ai."""
 GOOGLE_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 PROVIDERS = {
     "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", "anthropic"),
@@ -104,6 +103,13 @@ OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
 
+_SEES = re.compile(
+    r"claude-(3|[a-z]+-[3-9]|[4-9])|gemini|gpt-4o|gpt-4\.|gpt-4-turbo|gpt-[5-9]|chatgpt|\bo[134]\b(?!-mini)|\bo4-mini"
+    r"|grok-[4-9]|pixtral|llava|vision|-vl\b|qwen[\d.]*-?vl|llama-?4|gemma-?3(?!n?[:-]1b)|mistral-(small|medium)-(3|latest)"
+    r"|minicpm-v|internvl|moondream|kimi-(vl|k2\.5)|glm-[\d.]+v"
+)
+"""Names of models that take images. One that rejects an image after all gets no more; see dialect.py."""
+
 
 def make_model(
     name: str,
@@ -134,7 +140,10 @@ def make_model(
         pricing = partial(_choose_higher_price, own_price, pricing)
     holds: Window = partial(prices.find_window, provider, model, window) if own else lambda: window
     options = known.options if own else Options(usage=known.options.usage)
-    options = replace(options, images=takes_images(model) if images is None else images)
+    options = replace(
+        options,
+        images=bool(_SEES.search(model.lower().rpartition("/")[2].replace("_", "-"))) if images is None else images,
+    )
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
     if known.dialect == LIBRARY:
@@ -180,23 +189,20 @@ def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) 
     """Where the model is served, without a user or password; empty for what is served nowhere."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return ""
-    name, own = split_address(name)
-    base_url = own or base_url
-    provider, _ = parse_model_name(name, base_url, env)
-    known = PROVIDERS[provider]
-    url = (base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
+    url = _find_url(name, base_url, env, PROVIDERS[parse_model_name(name, base_url, env)[0]])
     return "" if re.search(r"://[^/]*@", url) else url
+
+
+def _find_url(name: str, base_url: str | None, env: Mapping[str, str], known: Provider) -> str:
+    named = split_address(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url
+    return named.strip().rstrip("/")
 
 
 def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
     """Where the model is served, and with which key."""
     provider, model = parse_model_name(name, base_url, env)
     known = PROVIDERS[provider]
-    url = (
-        (split_address(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url)
-        .strip()
-        .rstrip("/")
-    )
+    url = _find_url(name, base_url, env, known)
     url = url if known.dialect == LIBRARY else _load_dialect(known).root(url)
     if url != known.base_url and not re.match(r"https?://[^/\s]", url):
         raise UsageError(f"The base URL {url!r} is not an address: it must begin with http:// or https://.")
@@ -306,7 +312,7 @@ def _list_models(body: bytes) -> list[str]:
 
 
 def _compute_price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
-    """By the name that was requested; by the one that answered when a name covers several."""
+    """The price by the name that was requested; by the one that answered when a name covers several."""
     cost = compute_price(provider, model, usage)
     return cost if cost is not None or answered == model else compute_price(provider, answered, usage)
 

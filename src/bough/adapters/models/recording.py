@@ -53,7 +53,7 @@ class RecordingModel:
         self.name = model.name
         self._model = model
         self._path = path
-        self._secrets = [(_encode_in_json(secret), STRUCK.encode()) for secret in secrets]
+        self._secrets = [(msgspec.json.encode(secret)[1:-1], STRUCK.encode()) for secret in secrets]
         self._writing = asyncio.Lock()
         _prepare_file(path, Header(1, model.name, note))
 
@@ -191,7 +191,3 @@ def _append_line(path: Path, line: bytes) -> None:
     with path.open("ab", buffering=0) as file:
         file.write(line)
         os.fsync(file.fileno())
-
-
-def _encode_in_json(secret: str) -> bytes:
-    return msgspec.json.encode(secret)[1:-1]

@@ -18,7 +18,6 @@ from bough.adapters.models.wire import (
     clamp_count,
     decode,
     encode_json,
-    mend_surrogates,
     parse_fields,
     sanitize_name,
 )
@@ -190,7 +189,7 @@ class _Item:
         """The item's own parts of that kind once they arrive, else the pieces so far."""
         parts = self.item.get("content")
         found = [part.get(name) for part in parts if _is_part(part, kind)] if isinstance(parts, list) else []
-        return mend_surrogates("".join(text for text in found if isinstance(text, str)) or "".join(pieces))
+        return "".join(text for text in found if isinstance(text, str)) or "".join(pieces)
 
     def said(self) -> str:
         return self.read("output_text", "text", self.text)
@@ -201,12 +200,12 @@ class _Item:
     def call(self) -> Call:
         whole = self.item.get("arguments")
         arguments = whole if isinstance(whole, str) and whole else "".join(self.arguments)
-        called, name = (mend_surrogates(str(self.item.get(key) or "")) for key in ("call_id", "name"))
-        return Call(called, name, mend_surrogates(arguments) or "{}")
+        called, name = (str(self.item.get(key) or "") for key in ("call_id", "name"))
+        return Call(called, name, arguments or "{}")
 
     def mark(self) -> dict[str, Any]:
         phase = self.item.get("phase")
-        return {"type": self.kind} | ({"phase": mend_surrogates(phase)} if isinstance(phase, str) else {})
+        return {"type": self.kind} | ({"phase": phase} if isinstance(phase, str) else {})
 
 
 def _is_part(part: Any, kind: str) -> bool:
@@ -270,7 +269,7 @@ class ResponsesReader(BaseReader):
             item.refusal.append(delta)
         else:
             item.text.append(delta)
-            self._progress(mend_surrogates(delta))
+            self._progress(delta)
 
     def _end(self, response: _Response) -> None:
         if response.usage is not None:
@@ -304,8 +303,8 @@ class ResponsesReader(BaseReader):
 
 
 def _encode_reasoning(item: dict[str, Any]) -> list[dict[str, Any]]:
-    """As it is sent back. What is neither encrypted nor plain text is only a name, which the provider does not keep for
-    us."""
+    """Reasoning as it is sent back. What is neither encrypted nor plain text is only a name, which the provider does
+    not keep for us."""
     if not (item.get("encrypted_content") or item.get("content")):
         return []
     kept = {key: item[key] for key in ("type", "id", "summary", "content", "encrypted_content") if item.get(key)}

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import ssl
 import sys
 from collections.abc import AsyncGenerator
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -20,13 +21,11 @@ from bough.adapters.models import faults
 from bough.adapters.models.admission import ADMITTED, Gate, Gates
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
+from bough.adapters.tools.output_text import repair_surrogates
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
 from bough.core.errors import Passing, Unavailable, UsageError
 from bough.core.messages import Answer, Replied, Usage
-
-if TYPE_CHECKING:
-    import ssl
 
 T = TypeVar("T")
 
@@ -49,8 +48,10 @@ LINGER = 0.25
 
 @cache
 def _load_authorities() -> ssl.SSLContext:
-    """The certificate authorities. Reading them takes 40 ms, so once is enough."""
-    import httpx2
+    """The certificate authorities that this system trusts. Reading them takes 40 ms, so once is enough."""
+    if sys.platform == "linux" and ssl.get_default_verify_paths().cafile:
+        return ssl.create_default_context()
+    import httpx2  # It knows where else they may be, at 45 ms and 5 MB.
 
     return httpx2.create_ssl_context()
 
@@ -59,7 +60,7 @@ class Client:
     """The HTTP client that all models share. It is made, and its library loaded, on first use."""
 
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
-        """With the first and the longest pause after trouble with a server that does not say how long it needs."""
+        """Take the first and the longest pause after trouble with a server that does not say how long it needs."""
         self._links: dict[tuple[bool, bool], Link] = {}
         self._gates = Gates(backoff_first, backoff_longest)
 
@@ -69,7 +70,11 @@ class Client:
 
     def link(self, url: str = "") -> Link:
         """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
-        local, plain = _is_local(url), url.startswith("http://")
+        host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        # No proxy could reach this machine itself.
+        local = name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
+        plain = url.startswith("http://")
         if (local, plain) not in self._links:
             self._links[local, plain] = _make_link(plain, proxied=not local and _has_proxy())
         return self._links[local, plain]
@@ -88,13 +93,6 @@ def _make_link(plain: bool, proxied: bool) -> Link:
     from bough.adapters.models.direct import DirectLink
 
     return DirectLink(IDLE, None if plain else _load_authorities())
-
-
-def _is_local(url: str) -> bool:
-    """Whether a URL leads to this machine: no proxy could reach it."""
-    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
-    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
 
 
 def _has_proxy() -> bool:
@@ -190,18 +188,15 @@ class Wire:
         # By what it looks like and not by its content type: gateways and local servers send streams and errors under
         # any of them.
         if first[:1] == b"{":
-            await self._read_whole(first, chunks, reader)
+            body = first + await read_everything(chunks)
+            if len(body) > LIMIT:
+                raise faults.explain_oversize(self._at, LIMIT)
+            self._take(reader.whole, body)
+            self._check_size(len(body), reader)
         elif first[:1] == b"<":
             raise faults.explain_web_page(self._at)
         else:
             await self._read_stream(first, chunks, reader)
-
-    async def _read_whole(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: AnswerReader) -> None:
-        body = first + await read_everything(chunks)
-        if len(body) > LIMIT:
-            raise faults.explain_oversize(self._at, LIMIT)
-        self._take(reader.whole, body)
-        self._check_size(len(body), reader)
 
     async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: AnswerReader) -> None:
         events = Events()
@@ -290,21 +285,12 @@ def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
         return msgspec.convert(json.loads(payload), decoder.type)
 
 
-def mend_surrogates(text: str) -> str:
-    """The text with surrogate pairs joined, and lone ones replaced: it must be encodable."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def encode_json(value: Any) -> str:
-    """As JSON text, whatever lone surrogates are in it."""
+    """The value as JSON text, whatever lone surrogates are in it."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return json.dumps(value)
+        return repair_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 def clamp_count(tokens: float | None) -> int:

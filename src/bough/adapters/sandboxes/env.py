@@ -62,7 +62,10 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         name: value
         for name, value in source.items()
         if not any(secret in value for secret in known)
-        and (_is_requested(name, extra) or (_is_allowed(name) and not looks_secret(name, value)))
+        and (
+            any(name.startswith(e[:-1]) if e.endswith("*") else name == e for e in extra if e != "*")
+            or (_is_allowed(name) and not looks_secret(name, value))
+        )
     }
     return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
 
@@ -84,7 +87,3 @@ def looks_secret(name: str, value: str) -> bool:
 
 def _is_allowed(name: str) -> bool:
     return name in NAMES or name.startswith(PREFIXES)
-
-
-def _is_requested(name: str, extra: Sequence[str]) -> bool:
-    return any(name.startswith(e[:-1]) if e.endswith("*") else name == e for e in extra if e != "*")

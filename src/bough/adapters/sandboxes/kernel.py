@@ -43,8 +43,8 @@ TRUNCATE = 1 << 14
 IOCTL_DEV = 1 << 15
 _CAPABILITIES = 64
 _KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
-"""Of root's capabilities: owners and modes of files, signals, changing users, low ports, raw sockets, chroot. Neither
-CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
+"""The capabilities that root keeps: owners and modes of files, signals, changing users, low ports, raw sockets, chroot.
+Neither CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
 
 
@@ -68,12 +68,22 @@ def confine(
     Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
     too. Paths that do not exist are skipped. ABI 0: no Landlock.
     """
-    _drop_capabilities()
+    # What root's commands lose: everything that reaches past the file system, into other processes and the kernel.
+    if os.geteuid() == 0:
+        for capability in range(_CAPABILITIES):
+            if capability not in _KEPT:
+                with suppress(OSError):  # unknown to this kernel, or not ours to drop
+                    prctl(PR_CAPBSET_DROP, capability)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
         _restrict_files(writable, readable, abi)
     if filter.is_supported():
-        _install_filter(filter.build_program(families))
+        program = filter.build_program(families)
+
+        class Program(ctypes.Structure):
+            _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(Program(len(program) // 8, program)))
 
 
 def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi: int) -> None:
@@ -90,13 +100,6 @@ def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi
         syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
-
-
-def _install_filter(program: bytes) -> None:
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
-
-    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(Program(len(program) // 8, program)))
 
 
 def clone(flags: int) -> int:
@@ -157,15 +160,6 @@ def _allow_path(ruleset: int, path: str, handled: int) -> None:
         syscall(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
     finally:
         os.close(place)
-
-
-def _drop_capabilities() -> None:
-    """What root's commands lose: everything that reaches past the file system, into other processes and the kernel."""
-    if os.geteuid() == 0:
-        for capability in range(_CAPABILITIES):
-            if capability not in _KEPT:
-                with suppress(OSError):  # unknown to this kernel, or not ours to drop
-                    prctl(PR_CAPBSET_DROP, capability)
 
 
 def adopt_orphans() -> None:

@@ -11,6 +11,7 @@ environment of processes outside cannot be read, and from ABI 6 they cannot be s
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,6 +21,9 @@ from bough.ports import WorkFolder
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
 """Where tools look in the home, unless told otherwise."""
+_DENIED = re.compile(rb"permission denied|EACCES|read-only file system|EROFS|operation not permitted", re.IGNORECASE)
+_END = 20_000
+"""Bytes at the end of the output in which a denial is looked for."""
 
 
 class Landlock:
@@ -43,9 +47,6 @@ class Landlock:
         sources = [source for kind, _, source, _ in lines if kind in ("read", "lent", "over", "cache")]
         return ["/proc", *DEVICES, *sources]
 
-    def home(self, workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
-        return make_home_env(workspace, env)
-
 
 def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
     """The variables that give commands a home of their own, since they may not write to the person's."""
@@ -53,3 +54,19 @@ def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, st
     own.mkdir(parents=True, exist_ok=True)
     tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
     return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}
+
+
+async def copy_denied_folders(workspace: WorkFolder, output: bytes) -> bytes:
+    """Folders of the person's that a command tried to write to become the workspace's own copies: here writing can
+    only be denied. Returns what to say about it."""
+    text = output[-_END:]
+    if not workspace.mounts or not _DENIED.search(text):
+        return b""
+    told = b""
+    for mount in workspace.mounts:
+        name = mount.source.name
+        if mount.mode == "overlay" and os.fsencode(f"{name}/") in text and await workspace.own(mount):
+            told += os.fsencode(
+                f"\nbough: {name} is now a copy that belongs to this workspace: run the command again.\n"
+            )
+    return told

@@ -10,14 +10,14 @@ from typing import Literal
 from msgspec import Struct
 
 from bough.adapters.sandboxes import filter
-from bough.adapters.sandboxes.crew import SLOW, probe
 from bough.adapters.sandboxes.kernel import landlock_abi
+from bough.adapters.sandboxes.supervisors import SLOW, probe
 from bough.core.errors import UsageError
 
 Mode = Literal["auto", "namespaces", "landlock", "none"]
 
 SEATBELT = "/usr/bin/sandbox-exec"
-"""By its full path: a program of that name on PATH would be another one."""
+"""It is started by its full path: a program of that name on PATH would be another one."""
 LEAST_ABI = 3
 """The first version of Landlock that keeps files outside from being truncated."""
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 FILE = 8 << 30
 """Bytes of one file."""
 PROCESSES = 4096
-"""Of all commands in a workspace together. The kernel does not limit root."""
+"""Processes of all commands in a workspace together. The kernel does not limit root."""
 _SHARE = 0.8
-"""Of the machine's memory, for the data of one process."""
+"""The share of the machine's memory that the data of one process may take."""
 _FIRST_TO_GO = "800"
-"""Of 1000: how readily the kernel ends it when memory runs out."""
+"""How readily, up to 1000, the kernel ends it when memory runs out."""
 
 
 def find_memory_limit() -> int:

@@ -58,7 +58,7 @@ class StartFailed(Exception):
 
     @classmethod
     def told(cls, why: bytes) -> StartFailed:
-        """As another process reported it; one that ended without a report was killed."""
+        """The failure that another process reported; one that ended without a report was killed."""
         failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
         if why:
             failed.report = json.loads(why)
@@ -69,7 +69,7 @@ class Keeper:
     """The supervisor's side of the process that keeps a workspace's namespaces while commands come and go."""
 
     def __init__(self, space: dict[str, Any], joins: Sequence[int] = ()) -> None:
-        """`joins`: handles of another keeper's users and network, to join. `Failed` when they are unavailable."""
+        """`joins`: handles of another keeper's users and network, to join. `StartFailed` when they are unavailable."""
         self.space = space
         self.shares: list[int] = []
         """Handles of the users and the network, for others to join."""
@@ -137,7 +137,8 @@ class Keeper:
             os.close(handle)
 
     def start(self, request: dict[str, Any], output: int) -> int:
-        """A command in these namespaces; its first process is a child of ours. `Failed` when it cannot be started."""
+        """A command in these namespaces; its first process is a child of ours. `StartFailed` when it cannot be
+        started."""
         said, says = os.pipe()
         try:
             body = json.dumps(request).encode()
@@ -371,12 +372,8 @@ def find_program(name: str, path: str) -> str:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
-def _list_open_handles() -> list[int]:
-    return [int(name) for name in os.listdir("/proc/self/fd")]
-
-
 def _close_other_handles(*kept: int) -> None:
-    for handle in _list_open_handles():
+    for handle in [int(name) for name in os.listdir("/proc/self/fd")]:
         if handle > 2 and handle not in kept:
             with suppress(OSError):  # the one that listed them is closed already
                 os.close(handle)
@@ -438,7 +435,7 @@ def build_mounts(mounts: list[list[str]]) -> None:
     os.chdir(NEW)
     # The old root lands on top of the new one, at the same place, and is then unmounted: no folder is needed for it,
     # and not even a process with all rights can climb back, as out of a chroot.
-    _pivot_root(".", ".")
+    kernel.syscall(PIVOT_ROOT[os.uname().machine], b".", b".")
     kernel.unmount(".", MNT_DETACH)
     os.chdir("/")
 
@@ -452,10 +449,6 @@ def _open_source(source: str) -> int:
     if stat.S_ISLNK(os.fstat(handle).st_mode):
         raise StartFailed("namespaces", OSError(errno.ELOOP, "is a link", source))
     return handle
-
-
-def _pivot_root(new: str, old: str) -> None:
-    kernel.syscall(PIVOT_ROOT[os.uname().machine], os.fsencode(new), os.fsencode(old))
 
 
 def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], sources: dict[str, int]) -> None:

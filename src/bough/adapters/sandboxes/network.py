@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,8 +10,8 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from bough.adapters.sandboxes import relay
 from bough.adapters.sandboxes.levels import SandboxLevel
+from bough.adapters.sandboxes.orders import PROXY_PORT
 from bough.core.errors import UsageError
 
 REGISTRIES = """
@@ -26,6 +27,9 @@ _OWN_REGISTRIES = """
 """Variables that name others."""
 _HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?|\[[0-9a-f:]+\](:\d{1,5})?")
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+_LOOPBACK = ("0100007F", "00000000000000000000000001000000")
+_MOST = 64
+"""Ports of the machine that are passed on."""
 HOW = "use off, loopback, registries, allow:HOST,… or on"
 
 
@@ -51,14 +55,14 @@ class Network(Struct, frozen=True):
 
     def request(self) -> dict[str, Any]:
         """What the spawner needs to know."""
-        ports = relay.list_machine_ports() if self.mode == "loopback" else []
+        ports = list_machine_ports() if self.mode == "loopback" else []
         return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
 
     def env(self) -> dict[str, str]:
         """How commands find the proxy."""
         if self.mode != "allow":
             return {}
-        here = f"http://127.0.0.1:{relay.PORT}"
+        here = f"http://127.0.0.1:{PROXY_PORT}"
         names = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), here)
         local = "localhost,127.0.0.1,::1"
         return {**names, "NO_PROXY": local, "no_proxy": local, "NODE_USE_ENV_PROXY": "1"}
@@ -83,7 +87,8 @@ def describe_confinement(level: SandboxLevel, network: Network) -> str:
 
 
 def parse_network(text: str, env: Mapping[str, str]) -> Network:
-    """As a person writes it. `registries` means the usual package registries and those in their environment."""
+    """Read the setting as a person writes it. `registries` means the usual package registries and those in their
+    environment."""
     upstream = next((env[name] for name in _PROXIES if env.get(name, "").startswith("http")), "")
     if text in ("off", "loopback", "on"):
         return Network(text)  # type: ignore[arg-type]
@@ -108,3 +113,20 @@ def _list_own_registries(env: Mapping[str, str]) -> list[str]:
                 usual = {"http": 80, "https": 443}.get(parts.scheme)
                 found.append(parts.hostname if parts.port in (None, usual) else f"{parts.hostname}:{parts.port}")
     return found
+
+
+def list_machine_ports() -> list[int]:
+    """The TCP ports on which something on this machine listens, on its loopback among others."""
+    ports = set()
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with os.fdopen(handle) as table:
+            for line in list(table)[1:]:
+                _, local, _, state, *_ = line.split()
+                address, _, port = local.partition(":")
+                if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
+                    ports.add(int(port, 16))
+    return sorted(ports - {PROXY_PORT})[:_MOST]

@@ -17,25 +17,24 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from bough.adapters.sandboxes import groups, kernel, namespaces
-from bough.adapters.sandboxes.copies import copy_denied_folders
-from bough.adapters.sandboxes.crew import Command, SupervisorPool
+from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.env import find_own_sources
 from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
-from bough.adapters.sandboxes.landlock import Landlock
+from bough.adapters.sandboxes.landlock import Landlock, copy_denied_folders, make_home_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.network import OFF, Network
+from bough.adapters.sandboxes.orders import SHARED
 from bough.adapters.sandboxes.seatbelt import Seatbelt
+from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
 from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
 
 _FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
-"""Without a network namespace no sockets with a path: a command that can connect to a terminal multiplexer, a key agent
-or a container daemon runs commands outside."""
+"""Sockets that a command without a network namespace may make. None with a path: one that can connect to a terminal
+multiplexer, a key agent or a container daemon runs commands outside."""
 
 EVER = 10.0**8
 """Seconds: a service is ended by the caller that started it."""
@@ -90,9 +89,9 @@ class ProcessSandbox:
         self._view = view
         self._landlock = landlock
         self._seatbelt = seatbelt
-        self._crew = SupervisorPool()
+        self._supervisors = SupervisorPool()
         self._networks: dict[str, list[int]] = {}
-        """Of workspaces with services: handles of the users and the network that all their commands have."""
+        """Handles of the users and the network that all commands of a workspace with services have."""
         self._serving: dict[str, set[asyncio.Task[Finished]]] = {}
 
     @property
@@ -111,7 +110,7 @@ class ProcessSandbox:
 
     def start(self) -> None:
         """Be ready for commands: otherwise the first one waits for a Python to start."""
-        self._crew.start()
+        self._supervisors.start()
 
     async def run(
         self,
@@ -122,8 +121,27 @@ class ProcessSandbox:
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
+        handles: Sequence[int] = (),
     ) -> Finished:
-        return await self._run(argv, workspace, timeout, limit, progress, env or {})
+        """`handles`: a socket by which the users and the network of the command are passed on."""
+        begun = time.monotonic()
+        workspace.scratch.mkdir(parents=True, exist_ok=True)
+        handles = handles or self._networks.get(_make_mark(workspace), ())
+        request = json.dumps(self._request(argv, workspace, env or {}, handles)).encode()
+        with Command(self._supervisors, len(request), limit, progress, handles) as command:
+            await command.send(request)
+            killed = await command.attend(timeout)
+            report = await command.report()
+            if not report:
+                # The supervisor was killed, so nobody has ended its command: what carries the workspace's mark is found
+                # by its environment.
+                await self.sweep(workspace)
+                killed = killed or "because its supervisor process ended"
+            await command.drain()
+        status, output = _read_outcome(argv, workspace, report, bytes(command.output))
+        if status and self._landlock is not None:
+            output += await copy_denied_folders(workspace, output)
+        return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
     async def serve(
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
@@ -133,7 +151,7 @@ class ProcessSandbox:
         if own:
             service = await self._serve_first(argv, workspace, limit, env)
         else:
-            service = asyncio.create_task(self._run(argv, workspace, EVER, limit, env=env))
+            service = asyncio.create_task(self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env))
         self._serving.setdefault(mark, set()).add(service)
         service.add_done_callback(lambda ended: self._has_ended(mark, ended))
         return service
@@ -145,12 +163,14 @@ class ProcessSandbox:
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
-        service = asyncio.create_task(self._run(argv, workspace, EVER, limit, env=env, handles=[theirs.fileno()]))
+        service = asyncio.create_task(
+            self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env, handles=[theirs.fileno()])
+        )
         waiting = asyncio.create_task(arrived.wait())
         try:
             await asyncio.wait((waiting, service), return_when=asyncio.FIRST_COMPLETED)
             if arrived.is_set():
-                _, handles, _, _ = socket.recv_fds(link, 1, len(namespaces.SHARED))
+                _, handles, _, _ = socket.recv_fds(link, 1, SHARED)
                 self._networks[_make_mark(workspace)] = handles
         except BaseException:
             service.cancel()
@@ -169,37 +189,6 @@ class ProcessSandbox:
             del self._serving[mark]
             for handle in self._networks.pop(mark, ()):
                 os.close(handle)
-
-    async def _run(
-        self,
-        argv: Sequence[str],
-        workspace: WorkFolder,
-        timeout: float,
-        limit: int,
-        progress: Callable[[str], None] = lambda line: None,
-        env: Mapping[str, str] = MappingProxyType({}),
-        handles: Sequence[int] = (),
-    ) -> Finished:
-        begun = time.monotonic()
-        workspace.scratch.mkdir(parents=True, exist_ok=True)
-        handles = handles or self._networks.get(_make_mark(workspace), ())
-        request = json.dumps(self._request(argv, workspace, env, handles)).encode()
-        with Command(self._crew, len(request), limit, progress, handles) as command:
-            await command.send(request)
-            killed = await command.attend(timeout)
-            report = await command.report()
-            if not report:
-                # The supervisor was killed, so nobody has ended its command: what carries the workspace's mark is found
-                # by its environment.
-                await self.sweep(workspace)
-                killed = killed or "because its supervisor process ended"
-            await command.drain()
-        status, output = _read_outcome(argv, workspace, report, bytes(command.output))
-        if what := report.get("hit"):
-            output += f"\n(A limit was hit: {groups.describe_limit(what)}.)\n".encode()
-        if status and self._landlock is not None:
-            output += await copy_denied_folders(workspace, output)
-        return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
     async def sweep(self, workspace: WorkFolder) -> None:
         await asyncio.to_thread(_end_marked, _make_mark(workspace))
@@ -221,10 +210,10 @@ class ProcessSandbox:
         elif self._landlock is not None:
             request["writable"] = self._landlock.writable(workspace)
             request["readable"] = self._landlock.readable(workspace)
-            own |= self._landlock.home(workspace, self._env)
+            own |= make_home_env(workspace, self._env)
         elif self._seatbelt is not None:
             request["argv"] = self._seatbelt.wrapped(argv, workspace, self.network)
-            own |= self._seatbelt.home(workspace, self._env)
+            own |= make_home_env(workspace, self._env)
         sources = find_own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
         request["env"] = {**self._env, **workspace.env, **sources, **env, **own}
         return request

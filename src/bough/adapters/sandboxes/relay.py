@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import os
 import select
 import signal
 import socket
@@ -21,9 +20,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bough.adapters.sandboxes import filter, kernel
+from bough.adapters.sandboxes.orders import PROXY_PORT
 
-PORT = 3128
-"""Where the proxy listens, in a network where nobody else does."""
 _PORTS = (80, 443)
 """Allowed on a host for which no port is named."""
 _LONGEST = 65536
@@ -38,7 +36,7 @@ PR_SET_PDEATHSIG = 1
 
 def listen(network: dict[str, Any]) -> list[socket.socket]:
     """The sockets to listen at, made inside the namespace: that of the proxy, then one for each port of the machine."""
-    ports = [*([PORT] if network["hosts"] else []), *network["ports"]]
+    ports = [*([PROXY_PORT] if network["hosts"] else []), *network["ports"]]
     return [socket.create_server(("127.0.0.1", port), backlog=64) for port in ports]
 
 
@@ -195,23 +193,3 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
                 open_to[side].sendall(piece)
             else:
                 open_to.pop(side).shutdown(socket.SHUT_WR)
-
-
-def list_machine_ports() -> list[int]:
-    """The TCP ports on which something on this machine listens, on its loopback among others."""
-    ports = set()
-    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            continue
-        with os.fdopen(handle) as table:
-            for line in list(table)[1:]:
-                _, local, _, state, *_ = line.split()
-                address, _, port = local.partition(":")
-                if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
-                    ports.add(int(port, 16))
-    return sorted(ports - {PORT})[:_MOST]
-
-
-_LOOPBACK = ("0100007F", "00000000000000000000000001000000")

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from bough.adapters.sandboxes.landlock import make_home_env
 from bough.adapters.sandboxes.levels import SEATBELT
 from bough.adapters.sandboxes.network import Network
 from bough.adapters.sandboxes.view import TOOLS, find_private_folder
@@ -73,16 +72,15 @@ class Seatbelt:
             ),
             _format_rule("deny", "file-read*", _subpath_filters(self._hidden)),
             # Opening a file reads the metadata of each folder on the way.
-            _format_rule("allow", "file-read-metadata", _literal_filters(_ancestor_filters(seen))),
+            _format_rule(
+                "allow", "file-read-metadata", [f"(literal {_quote(place)})" for place in _ancestor_filters(seen)]
+            ),
             _format_rule("allow", "file-read*", _subpath_filters(seen)),
             _format_rule("allow", "file-write*", _subpath_filters(own)),
             "(deny file-write-setugid)",
             *_allow_network(network),
         ]
         return "\n".join(lines) + "\n"
-
-    def home(self, workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
-        return make_home_env(workspace, env)
 
 
 def _allow_services(network: Network) -> list[str]:
@@ -107,16 +105,12 @@ def _subpath_filters(places: Iterable[Path]) -> list[str]:
     return [f"(subpath {_quote(_resolve(place))})" for place in dict.fromkeys(places)]
 
 
-def _literal_filters(places: Iterable[str]) -> list[str]:
-    return [f"(literal {_quote(place)})" for place in places]
-
-
 def _ancestor_filters(places: Iterable[Path]) -> list[str]:
     return sorted({str(above) for place in places for above in PurePosixPath(_resolve(place)).parents})
 
 
 def _resolve(place: Path) -> str:
-    """As the kernel names it: `/tmp` is a link there."""
+    """The path as the kernel names it: `/tmp` is a link there."""
     return os.path.realpath(place)
 
 

@@ -26,17 +26,10 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from bough.adapters.sandboxes import groups, kernel, limits, namespaces
+from bough.adapters.sandboxes import kernel, limits, namespaces
+from bough.adapters.sandboxes.orders import END, GRACE, HIRE, PATIENCE, SHARED
 
-GRACE = 0.5
-"""Seconds between asking a command to end and ending it."""
-PATIENCE = 5.0
-"""Seconds to wait for killed processes to be gone: one may hang in the kernel for good."""
-HIRE, QUIT = b"+", b"-"
-"""What bough may send to the spawner; the first with a supervisor's control socket."""
-MOST_HANDLES = 1 + len(namespaces.SHARED)
-END, END_NOW = b"t", b"k"
-"""What bough may send to a supervisor while its command runs."""
+MOST_HANDLES = 1 + SHARED
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
 
 
@@ -49,7 +42,6 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    group = groups.enter_group() if sys.platform == "linux" else None
     kernel.landlock_abi()  # loads what every supervisor would otherwise have to load itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
@@ -62,7 +54,7 @@ def serve() -> None:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            Supervisor(socket.socket(fileno=handles[0]), group).serve()
+            Supervisor(socket.socket(fileno=handles[0])).serve()
             os._exit(0)
         os.close(handles[0])
 
@@ -78,9 +70,8 @@ def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
 class Supervisor:
     """Runs one command after the other, from its request to its report."""
 
-    def __init__(self, control: socket.socket, group: groups.Group | None = None) -> None:
+    def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._group = group
         self._keeper: namespaces.Keeper | None = None
         # Here and not in the spawner: each supervisor then knows that all that it adopts belongs to its own command.
         kernel.adopt_orphans()
@@ -96,7 +87,6 @@ class Supervisor:
         clean = True
         while clean and (received := self._receive()):
             request, (output, *handles) = received
-            hits = self._group.hits() if self._group else {}
             command, trouble = self._start(request, output, handles)
             for handle in (output, *handles):
                 os.close(handle)
@@ -109,7 +99,6 @@ class Supervisor:
                     # A command with its own process namespace ends with its first process.
                     clean = "space" in request or self._end_all(command)
                 report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
-                report["hit"] = self._group.hit_since(hits) if self._group else ""
             else:
                 report = trouble
             # A supervisor in the workspace's folder would keep it from being removed or unmounted.
@@ -131,7 +120,7 @@ class Supervisor:
         try:
             if self._keeper is None or self._keeper.space != space:
                 self._end_keeper()
-                self._keeper = namespaces.Keeper(space, handles if len(handles) == len(namespaces.SHARED) else ())
+                self._keeper = namespaces.Keeper(space, handles if len(handles) == SHARED else ())
             command = self._keeper.start(request, output)
             if len(handles) == 1:
                 _pass_on(handles[0], self._keeper.shares)

@@ -20,6 +20,7 @@ from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 
 from bough.ports import Mount, WorkFolder
+from bough.trust.programs import is_within
 
 Line = list[str]
 """Kind, target, source and what else the kind needs."""
@@ -35,7 +36,7 @@ _NEEDED = """
     /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
     /var/lib/texmf /var/cache/fontconfig /var/cache/ldconfig /var/cache/man
 """.split()  # noqa: SIM905
-"""In otherwise empty folders."""
+"""What commands see in otherwise empty folders."""
 _BLANK = """
     /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/sudoers /etc/krb5.keytab
 """.split()  # noqa: SIM905
@@ -50,12 +51,12 @@ TOOLS = """
     .local/share/pnpm .local/share/fnm .jdks .linuxbrew go/bin miniconda3 anaconda3 miniforge3 .virtualenvs n
     .cache/ms-playwright .cache/pypoetry/virtualenvs .cache/node/corepack .local/share/gem
 """.split()  # noqa: SIM905
-"""In the home: where people keep toolchains, which hold nothing secret."""
+"""Folders of the home where people keep toolchains, which hold nothing secret."""
 CACHES = """
     .cache/pip .cache/uv .cache/go-build .cache/yarn .cache/pnpm .cache/pypoetry/cache .cache/pypoetry/artifacts
     .npm/_cacache .cargo/registry .cargo/git go/pkg .m2/repository .gradle/caches .ivy2/cache
 """.split()  # noqa: SIM905
-"""In the home: where tools keep downloads."""
+"""Folders of the home where tools keep downloads."""
 
 
 def find_private_folder(workspace: WorkFolder) -> Path:
@@ -80,7 +81,7 @@ class FileSystemView:
         homes = {self._home, _resolve(known)}
         empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
-        shared = [place for name in _TOOL_VARIABLES if not _is_within(place := env.get(name, ""), self._home)]
+        shared = [place for name in _TOOL_VARIABLES if not is_within(place := env.get(name, ""), self._home)]
         named = [place for place in shared if place.startswith("/") and isdir(place)]
         opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env), *named]
         shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
@@ -134,11 +135,11 @@ class FileSystemView:
     def _may_be_lent(self, place: str) -> bool:
         """A project's own folder, or one that neither is nor holds the home or a hidden folder in it, except where
         tools keep what they install."""
-        if any(_is_within(place, folder) for folder in self._hidden):
+        if any(is_within(place, folder) for folder in self._hidden):
             return True
         inner = place.removeprefix(f"{self._home}/")
-        tools = any(_is_within(inner, name) for name in (*TOOLS, ".local/share/pdm", ".conda"))
-        return not _is_within(self._home, place) and (inner == place or not inner.startswith(".") or tools)
+        tools = any(is_within(inner, name) for name in (*TOOLS, ".local/share/pdm", ".conda"))
+        return not is_within(self._home, place) and (inner == place or not inner.startswith(".") or tools)
 
     def _is_harmless(self, place: str) -> bool:
         """It neither is nor contains one of the hidden folders."""
@@ -146,7 +147,7 @@ class FileSystemView:
 
 
 def _find_home() -> str:
-    """As the system reports it, whatever a variable says. A container's user may be unknown."""
+    """The person's home as the system reports it, whatever a variable says. A container's user may be unknown."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:
@@ -166,7 +167,7 @@ def _stat(path: str) -> os.stat_result | None:
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
-    """Without folders that are already visible, read-only and in place, because a parent is."""
+    """Leave out folders that are already visible, read-only and in place, because a parent is."""
     above: list[Line] = []
     for line in lines:
         while above and not line[1].startswith(f"{above[-1][1].rstrip('/')}/"):
@@ -236,17 +237,13 @@ def _find_base(environment: Path) -> Iterator[str]:
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
         base = Path(_resolve(python)).parents[1]
-        if _has_python(base) and not _is_within(_resolve(_find_home()), str(base)):
+        if _has_python(base) and not is_within(_resolve(_find_home()), str(base)):
             yield str(base)
 
 
 @lru_cache(maxsize=64)
 def _has_python(base: Path) -> bool:
     return base.name not in (".local", ".cargo") and any(isfile(place) for place in base.glob("lib*/python3*/os.py"))
-
-
-def _is_within(place: str, folder: str) -> bool:
-    return f"{place}/".startswith(f"{folder.rstrip('/')}/")
 
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:

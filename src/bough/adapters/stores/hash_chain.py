@@ -26,7 +26,7 @@ UNCHAINED = "unchained"
 bough's."""
 
 Row = tuple[int, str, int, float, str, bytes, bytes | None]
-"""Of an event: seq, task, version, at, kind, body, and both links."""
+"""An event's seq, task, version, at, kind, body, and both links."""
 
 _HEAD = Struct(f">{SIZE}sqqd")
 _BEGINNING = (0, START)
@@ -51,8 +51,8 @@ def _encode_names(run: str, task: str, kind: str) -> bytes:
 
 
 def check_rows(run: str, rows: Iterable[Row], unchained: int, whole: bool) -> Iterator[Row]:
-    """The rows as they are, or `Broken` at the first that is not as written. `whole`: none is left out on purpose, so
-    that each must follow the one before it in its stream, and the first must be first."""
+    """The rows as they are, or `BrokenChain` at the first that is not as written. `whole`: none is left out on purpose,
+    so that each must follow the one before it in its stream, and the first must be first."""
     names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack

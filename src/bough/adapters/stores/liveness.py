@@ -34,7 +34,8 @@ class _Process(Struct, frozen=True):
 
     @property
     def same_machine(self) -> bool:
-        """Of this machine, since its last start. A machine's name may change meanwhile; this does not."""
+        """It runs, or ran, on this machine since its last start. A machine's name may change meanwhile; this does
+        not."""
         if _UNKNOWN in (self.boot, _read_boot_id()):
             return self.host == socket.gethostname()
         return self.boot == _read_boot_id()
@@ -87,7 +88,7 @@ def is_stopped(worker: str) -> bool:
     """Whether this worker is a stopped process of this machine (Ctrl-Z, SIGSTOP)."""
     process = _parse_worker(worker)
     here = process is not None and process.same_machine and process.space == _read_namespace()
-    return process is not None and here and _read_state(process.pid) in ("T", "t")
+    return process is not None and here and next(iter(_read_stat(process.pid)), "") in ("T", "t")
 
 
 class Presence:
@@ -172,10 +173,6 @@ def _read_start_time(pid: int) -> str | None:
     if not fields:
         return None
     return "ended" if fields[0] in "ZX" else fields[19]
-
-
-def _read_state(pid: int) -> str:
-    return next(iter(_read_stat(pid)), "")
 
 
 def _read_stat(pid: int) -> list[str]:

@@ -13,20 +13,27 @@ import asyncio
 import hashlib
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
-import msgspec
-
-from bough.adapters.stores.hash_chain import SIZE, START, BrokenChain, Row, check_rows, forge_link
+from bough.adapters.stores.hash_chain import SIZE, START
 from bough.adapters.stores.liveness import is_alive
 from bough.adapters.stores.postgresql_server import Server, Transaction
-from bough.adapters.stores.sqlite import IDS, OBJECT, describe_stream, encode_event, explain_held
+from bough.adapters.stores.sqlite import (
+    IDS,
+    OBJECT,
+    chain_events,
+    decode_rows,
+    encode_event,
+    explain_held,
+    make_version_conflict,
+    require_claim,
+)
 from bough.adapters.stores.sqlite_file import PATIENCE
-from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
-from bough.core.events import LAYOUT, AnyEvent, Record, decode_event
+from bough.core.errors import ClaimHeld, NotFound, StoreError
+from bough.core.events import LAYOUT, AnyEvent, Record
 from bough.core.ids import OWN
 from bough.ports import Claim
 
@@ -96,7 +103,7 @@ UPGRADE = """
 ALTER TABLE runs ADD COLUMN IF NOT EXISTS waiting text NOT NULL DEFAULT '';
 ALTER TABLE workers ADD COLUMN IF NOT EXISTS trouble text NOT NULL DEFAULT '';
 """
-"""From layout 1."""
+"""What a journal of layout 1 lacks."""
 
 
 class PostgresStore:
@@ -232,13 +239,7 @@ class PostgresStore:
 
     @staticmethod
     def _check_held(db: Transaction, claim: Claim, lock: str = "") -> None:
-        row = db.one(f"SELECT run, task, worker FROM claims WHERE epoch = %s {lock}", claim.epoch)
-        if row != (claim.run, claim.task, claim.worker):
-            raise ClaimLost(
-                f"{describe_stream(claim.run, claim.task)} is no longer held by this worker; another "
-                f"one may have taken it "
-                f"over: see `bough status {claim.run}`."
-            )
+        require_claim(claim, db.one(f"SELECT run, task, worker FROM claims WHERE epoch = %s {lock}", claim.epoch))
 
     async def renew(self, worker: str, lease: float) -> None:
         await self.transact(lambda db: db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker))
@@ -273,10 +274,7 @@ class PostgresStore:
             if version != expected:
                 if db.again and (kept := self._kept(db, claim, expected, encoded)):
                     return kept  # It was committed, and only the confirmation was lost.
-                raise VersionConflict(
-                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another writer "
-                    "appended first; read it again."
-                )
+                raise make_version_conflict(claim, version, expected)
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
         writing = asyncio.ensure_future(self.transact(insert))
@@ -297,7 +295,7 @@ class PostgresStore:
         )
         if [row[5] for row in rows] != [body for _, body in encoded]:
             return None
-        return self._decode_rows(claim.run, rows)
+        return decode_rows(claim.run, rows, 0, False, self._make_damage_error)
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encode_event(event)]
@@ -339,14 +337,7 @@ class PostgresStore:
         )
         assert found is not None
         at = float(self._clock() if self._clock is not None else found[1])
-        first = found[0] - len(encoded)
-        records, rows = [], []
-        for number, (event, body) in enumerate(encoded, 1):
-            row = (first + number, task, version + number, at, type(event).__name__, body)
-            chain = forge_link(link, run, row)
-            link = chain[SIZE:]
-            rows.append((run, *row, chain))
-            records.append(Record(row[0], run, task, row[2], at, event))
+        records, rows = chain_events(run, task, found[0] - len(encoded), version, link, at, encoded)
         db.many(
             "INSERT INTO events (run, seq, task, version, at, kind, body, chain) "
             "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
@@ -377,21 +368,9 @@ class PostgresStore:
         whole = since <= 0 and kinds is None and limit is None
 
         def find(db: Transaction) -> list[Record]:
-            return self._decode_rows(run, check_rows(run, db.all(query, *values), 0, whole))
+            return decode_rows(run, db.all(query, *values), 0, whole, self._make_damage_error)
 
         return await self.transact(find)
-
-    def _decode_rows(self, run: str, rows: Iterable[Row]) -> list[Record]:
-        records: list[Record] = []
-        seq = 0
-        try:
-            for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
-        except BrokenChain as error:
-            raise self._make_damage_error(str(error)) from error
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
-            raise self._make_damage_error(f"event {seq} of run {run} cannot be read: {error}") from error
-        return records
 
     async def runs(self) -> list[str]:
         return [name for name in await self.names() if not name.startswith(OWN)]

@@ -32,7 +32,8 @@ from bough.adapters.stores.hash_chain import (
 )
 from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_stopped, worker_id
 from bough.adapters.stores.sqlite_file import PATIENCE, Database
-from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
+from bough.adapters.tools.output_text import repair_surrogates
+from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, StoreError, VersionConflict
 from bough.core.events import LAYOUT, AnyEvent, Record, decode_event, encode
 from bough.core.ids import OWN, RUN
 from bough.ports import Claim
@@ -96,7 +97,8 @@ class SqliteStore:
 
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
-        self._show_presence(worker)
+        if self._presence is None and worker == worker_id():
+            self._presence = Presence(self._workers, worker)
         silent = await self._watch_holder(run, task, lease)
         taken: list[Claim] = []
 
@@ -157,22 +159,14 @@ class SqliteStore:
                 return None
         return first[:2]
 
-    def _show_presence(self, worker: str) -> None:
-        if self._presence is None and worker == worker_id():
-            self._presence = Presence(self._workers, worker)
-
     async def check(self, claim: Claim) -> None:
         await self._database.glance(lambda db: self._check_held(db, claim))
 
     @staticmethod
     def _check_held(db: sqlite3.Connection, claim: Claim) -> None:
-        row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
-        if row != (claim.run, claim.task, claim.worker):
-            raise ClaimLost(
-                f"{describe_stream(claim.run, claim.task)} is no longer held by this worker; another "
-                f"one may have taken it "
-                f"over: see `bough status {claim.run}`."
-            )
+        require_claim(
+            claim, db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
+        )
 
     async def renew(self, worker: str, lease: float) -> None:
         def extend(db: sqlite3.Connection) -> None:
@@ -188,10 +182,7 @@ class SqliteStore:
             self._check_held(db, claim)
             version, link = _read_end(db, claim.run, claim.task)
             if version != expected:
-                raise VersionConflict(
-                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another writer "
-                    "appended first; read it again."
-                )
+                raise make_version_conflict(claim, version, expected)
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
         try:
@@ -218,17 +209,11 @@ class SqliteStore:
         encoded: Sequence[tuple[AnyEvent, bytes]],
     ) -> list[Record]:
         at = float(self._clock())
-        records = []
         (last,) = db.execute(LAST).fetchone()
-        for number, (event, body) in enumerate(encoded, 1):
-            row = (last + number, task, version + number, at, type(event).__name__, body)
-            chain = forge_link(link, run, row)
-            link = chain[SIZE:]
-            db.execute(
-                "INSERT INTO events (run, seq, task, version, at, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (run, *row, chain),
-            )
-            records.append(Record(row[0], run, task, row[2], at, event))
+        records, rows = chain_events(run, task, last, version, link, at, encoded)
+        db.executemany(
+            "INSERT INTO events (run, seq, task, version, at, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows
+        )
         return records
 
     async def read(
@@ -259,21 +244,10 @@ class SqliteStore:
         def find(db: sqlite3.Connection) -> list[Record]:
             if not is_chained(db):  # of an earlier bough, and not written to since
                 rows = db.execute(query.replace(", chain FROM", ", NULL FROM"), values)
-                return self._decode_rows(run, check_rows(run, rows, sys.maxsize, whole))
-            return self._decode_rows(run, check_rows(run, db.execute(query, values), find_last_unchained(db), whole))
+                return decode_rows(run, rows, sys.maxsize, whole, self._database.damaged)
+            return decode_rows(run, db.execute(query, values), find_last_unchained(db), whole, self._database.damaged)
 
         return await self._database.read(find)
-
-    def _decode_rows(self, run: str, rows: Iterable[Row]) -> list[Record]:
-        records: list[Record] = []
-        try:
-            for seq, task, version, at, kind, body, _ in rows:
-                records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
-        except BrokenChain as error:
-            raise self._database.damaged(str(error)) from error
-        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
-            raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
-        return records
 
     async def runs(self) -> list[str]:
         return [name for name in await self.names() if not name.startswith(OWN)]
@@ -379,14 +353,8 @@ def encode_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
     try:
         return event, encode(event)
     except UnicodeEncodeError:
-        event = rewrite_texts(event, replace_lone_surrogates)
+        event = rewrite_texts(event, repair_surrogates)
         return event, encode(event)
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Program output may contain lone surrogates, which JSON cannot hold: they become U+FFFD, so that the event is not
-    lost."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
@@ -403,6 +371,53 @@ def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
     fields = msgspec.to_builtins(event)
     changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, AnyEvent)
     return changed
+
+
+def chain_events(
+    run: str, task: str, last: int, version: int, link: bytes, at: float, encoded: Sequence[tuple[AnyEvent, bytes]]
+) -> tuple[list[Record], list[tuple[Any, ...]]]:
+    """The events as records, and as rows (run, seq, task, version, at, kind, body, chain), numbered after the `last`
+    event of the journal and the `version` of their stream, and chained to its `link`."""
+    records, rows = [], []
+    for number, (event, body) in enumerate(encoded, 1):
+        row = (last + number, task, version + number, at, type(event).__name__, body)
+        chain = forge_link(link, run, row)
+        link = chain[SIZE:]
+        rows.append((run, *row, chain))
+        records.append(Record(row[0], run, task, row[2], at, event))
+    return records, rows
+
+
+def decode_rows(
+    run: str, rows: Iterable[Row], unchained: int, whole: bool, damaged: Callable[[str], StoreError]
+) -> list[Record]:
+    """The records of a run's rows, each checked against its chain (see `check_rows`). `damaged` makes the error."""
+    records: list[Record] = []
+    seq = 0
+    try:
+        for seq, task, version, at, kind, body, _ in check_rows(run, rows, unchained, whole):
+            records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
+    except BrokenChain as error:
+        raise damaged(str(error)) from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+        raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+    return records
+
+
+def require_claim(claim: Claim, held: Any) -> None:
+    """`held`: run, task and worker of the claim with its epoch; None when it is gone."""
+    if held != (claim.run, claim.task, claim.worker):
+        raise ClaimLost(
+            f"{describe_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+            f"over: see `bough status {claim.run}`."
+        )
+
+
+def make_version_conflict(claim: Claim, version: int, expected: int) -> VersionConflict:
+    return VersionConflict(
+        f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: another writer appended "
+        "first; read it again."
+    )
 
 
 def _read_meta(db: sqlite3.Connection, key: str) -> int:

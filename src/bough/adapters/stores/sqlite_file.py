@@ -104,7 +104,8 @@ class Database:
         return self._writer.submit(work)
 
     async def read(self, work: Work[T]) -> T:
-        """In another thread with a connection of its own, so that neither the loop nor the writer waits for it."""
+        """Run `work` in another thread with a connection of its own, so that neither the loop nor the writer waits for
+        it."""
         self._require_open()
 
         with self._translate_errors():

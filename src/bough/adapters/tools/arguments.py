@@ -1,4 +1,4 @@
-"""From the JSON text that a model wrote to checked arguments, or to a message that says how to correct it."""
+"""Turns the JSON text that a model wrote into checked arguments, or into a message that says how to correct it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ LONGEST = 4_000_000
 def make_schema(arguments: type[Struct]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments: one flat, self-contained object. Made once, and the same for all."""
     (described,) = msgspec.json.schema(arguments)["$defs"].values()
+    # Some providers require a type next to a list of choices.
     return {
         "type": "object",
-        "properties": {name: _add_type(argument) for name, argument in described["properties"].items()},
+        "properties": {
+            name: {"type": "string", **argument} if "enum" in argument else argument
+            for name, argument in described["properties"].items()
+        },
         "required": described["required"],
         "additionalProperties": False,
     }
-
-
-def _add_type(argument: dict[str, Any]) -> dict[str, Any]:
-    """Some providers require a type next to a list of choices."""
-    return {"type": "string", **argument} if "enum" in argument else argument
 
 
 def decode_arguments(tool: Tool, raw: str) -> Struct:

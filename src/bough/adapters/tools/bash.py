@@ -50,7 +50,7 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
 
 
 def _count_passed(text: str, command: str) -> int | None:
-    """Of a test run, according to its closing lines."""
+    """How many tests passed in a test run, according to its closing lines."""
     if not any(word in command for word in _TESTING):
         return None
     found = read_closing(text[-_CLOSING:].split("\n"), "")

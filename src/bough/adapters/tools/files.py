@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from bough.adapters.tools import paths, suggestions
-from bough.adapters.tools.images import LARGEST, WIDEST, ImageInfo, read_image_info
+from bough.adapters.tools.images import LARGEST, WIDEST, read_image_info
 from bough.adapters.tools.output_text import cut_line, format_size, pluralize
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
@@ -47,7 +47,11 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
     if not raw:
         return ToolResult(f"({place.shown} is empty)")
     if picture := read_image_info(raw):
-        return _show_image(picture, raw, place.shown)
+        # Models that take no images read only the text.
+        says = f"`{place.shown}` is an image ({picture.says}, {format_size(len(raw))})"
+        if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
+            raise Refusal(f"{says}, too large to show: make a smaller copy with `bash`, and read that.")
+        return ToolResult(f"({says})", whole=raw, image=picture.kind)
     if is_binary(raw):
         raise Refusal(
             f"`{place.shown}` is a binary file ({format_size(len(raw))}), not text: look at it with `bash` (file, xxd, "
@@ -63,14 +67,6 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
 
 
 _read_in_thread = run_in_thread(_read)
-
-
-def _show_image(picture: ImageInfo, raw: bytes, name: str) -> ToolResult:
-    """Models that take no images read only the text."""
-    says = f"`{name}` is an image ({picture.says}, {format_size(len(raw))})"
-    if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
-        raise Refusal(f"{says}, too large to show: make a smaller copy with `bash`, and read that.")
-    return ToolResult(f"({says})", whole=raw, image=picture.kind)
 
 
 def _format_page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:

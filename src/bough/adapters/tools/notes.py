@@ -1,4 +1,4 @@
-"""`note` and `done`: what an agent says that outlasts its context."""
+"""`note`, `dispute` and `done`: what an agent says that outlasts its context. `dispute` is evidence against a test."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.core.events import DoneClaimed, NoteKept
+from bough.core.events import Disputed, DoneClaimed, NoteKept
 from bough.ports import ToolResult
 
 LONGEST_NOTE = 2_000
 LONGEST_SUMMARY = 8_000
+LONGEST_NAME = 500
+LONGEST_EVIDENCE = 4_000
+ANSWER = (
+    "Recorded. Change the test to what it should expect, finish the work and call `done`. If the original test then "
+    "disagrees with your code, those who decide see your evidence: a judge, who allows only what the wording of the "
+    "request demands, then the person. What is not allowed comes back to you as a result."
+)
 
 
 class NoteArguments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +39,14 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+class Dispute(Struct, frozen=True, forbid_unknown_fields=True):
+    test: Annotated[str, Meta(description="The test as the runner names it, e.g. tests/test_a.py::test_b.")]
+    evidence: Annotated[
+        str,
+        Meta(description="Why it expects something wrong: words of the request, a specification, an output you saw."),
+    ]
+
+
 async def note(arguments: NoteArguments, bench: Bench) -> ToolResult:
     text = require_text("text", arguments.text, LONGEST_NOTE)
     return ToolResult("Kept.", events=(NoteKept(arguments.kind, text),))
@@ -40,6 +55,12 @@ async def note(arguments: NoteArguments, bench: Bench) -> ToolResult:
 async def done(arguments: Done, bench: Bench) -> ToolResult:
     summary = require_text("summary", arguments.summary, LONGEST_SUMMARY)
     return ToolResult("Understood: now the check decides.", events=(DoneClaimed(summary),))
+
+
+async def dispute(arguments: Dispute, bench: Bench) -> ToolResult:
+    test = require_text("test", arguments.test, LONGEST_NAME)
+    evidence = require_text("evidence", arguments.evidence, LONGEST_EVIDENCE)
+    return ToolResult(ANSWER, events=(Disputed(test, evidence),))
 
 
 def require_text(name: str, text: str, longest: int) -> str:
@@ -66,4 +87,12 @@ DONE = Tool(
     example='{"summary": "Fixed the rounding in totals(); the tests pass."}',
     writes=False,
     act=done,
+)
+DISPUTE = Tool(
+    name="dispute",
+    description="Say with evidence that an existing test expects something wrong. Others decide whether it may change.",
+    arguments=Dispute,
+    example='{"test": "test_totals.py::test_half", "evidence": "The task says: round half up. It expects 2 for 2.5."}',
+    writes=False,
+    act=dispute,
 )

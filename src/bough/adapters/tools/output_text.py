@@ -19,7 +19,7 @@ _SHORTEST = 200
 
 
 def decode_output(raw: bytes) -> str:
-    """Output as `plain` text, whatever its bytes are."""
+    """Output as plain text, whatever its bytes are."""
     return to_plain_text(raw.decode("utf-8", "replace"))
 
 
@@ -50,7 +50,9 @@ def cut_middle(text: str, limit: int) -> tuple[str, bool]:
     if len(text) <= limit:
         return text, False
     room = limit - 100
-    head = _end_at_line(text, int(room * _HEAD))
+    at = int(room * _HEAD)
+    newline = text.rfind("\n", at * 3 // 4, at)
+    head = at if newline < 0 else newline + 1
     tail = _start_at_line(text, len(text) - (room - int(room * _HEAD)))
     gone = text[head:tail]
     lines = gone.count("\n")
@@ -68,19 +70,19 @@ def cut_line(line: str, limit: int) -> str:
     return f"{line[:head]} […{len(line) - head - tail:,} characters left out…] {line[-tail:]}"
 
 
-def _end_at_line(text: str, at: int) -> int:
-    newline = text.rfind("\n", at * 3 // 4, at)
-    return at if newline < 0 else newline + 1
-
-
 def _start_at_line(text: str, at: int) -> int:
     newline = text.find("\n", at, at + (len(text) - at) // 4)
     return at if newline < 0 else newline + 1
 
 
-def replace_surrogates(text: str) -> str:
-    """Without lone surrogates, which a file name may contain and JSON may not."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+def repair_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined and lone surrogates replaced (U+FFFD): JSON cannot hold them. File names,
+    output of programs and badly cut answers of models contain some."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def pluralize(count: int, noun: str) -> str:

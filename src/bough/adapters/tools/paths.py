@@ -39,7 +39,7 @@ class WorkspacePath(Struct, frozen=True):
     steps: tuple[str, ...]
     """The names that lead to it from the root."""
     shown: str
-    """As the model knows it: relative to where it starts."""
+    """The path as the model knows it: relative to where it starts."""
 
     @property
     def path(self) -> Path:

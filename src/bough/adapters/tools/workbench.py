@@ -10,19 +10,29 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.arguments import decode_arguments, make_schema
 from bough.adapters.tools.bash import BASH
-from bough.adapters.tools.dispute import DISPUTE
 from bough.adapters.tools.edit import EDIT
 from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
-from bough.adapters.tools.notes import DONE, NOTE
-from bough.adapters.tools.output_text import replace_surrogates
+from bough.adapters.tools.notes import DISPUTE, DONE, NOTE
+from bough.adapters.tools.output_text import repair_surrogates
 from bough.adapters.tools.search import make_search
-from bough.adapters.tools.split import SPLIT, propose_split
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.core.messages import Call, ToolSpec
+from bough.core.conversation.structured_answer import parse_answer
+from bough.core.messages import Answer, Call, ToolSpec
+from bough.core.planning.given_steps import Answered
+from bough.core.planning.tool_specs import ALIASES
+from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.core.rules import Rules
 from bough.core.spelling import suggest_word
 from bough.ports import Sandbox, ToolResult, WorkFolder
+
+SPLIT = replace(
+    ASKED,
+    description=(
+        "Cut this task into 2 to 4 smaller steps that together cover all of it. Once they are accepted, your work on "
+        "it ends: each step is done by another agent from the files as they are, then the check of the whole runs."
+    ),
+)
 
 
 class WorkbenchTools:
@@ -45,15 +55,20 @@ class WorkbenchTools:
     async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
             if call.name == SPLIT.name:
-                return propose_split(call)
+                # Only the form is checked here. Whether the steps are smaller, provable and sufficient, and whether the
+                # task may be split at all, is for the engine to decide.
+                found = parse_answer(Answer(calls=(call,)), SPLIT, Answered, ALIASES)
+                if isinstance(found, str):
+                    raise Refusal(found, fault=True)
+                return ToolResult("The proposal is valid.", proposal=call.arguments)
             tool = self._find_tool(call.name)
             arguments = decode_arguments(tool, call.arguments)
             result = await tool.act(arguments, Bench(workspace, rules, self._sandbox, progress))
-            return replace(result, output=replace_surrogates(result.output))
+            return replace(result, output=repair_surrogates(result.output))
         except Refusal as refusal:
-            return ToolResult(replace_surrogates(str(refusal)), ok=False, fault=refusal.fault)
+            return ToolResult(repair_surrogates(str(refusal)), ok=False, fault=refusal.fault)
         except OSError as error:
-            return ToolResult(replace_surrogates(f"`{call.name}` failed: {_describe_error(error)}."), ok=False)
+            return ToolResult(repair_surrogates(f"`{call.name}` failed: {_describe_error(error)}."), ok=False)
 
     def _find_tool(self, name: str) -> Tool:
         if name in self._tools:

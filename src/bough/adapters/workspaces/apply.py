@@ -65,7 +65,11 @@ class Applying(Struct, eq=False):
 
     def run(self) -> None:
         for path in self.moves:
-            _refuse_odd(path)
+            parts = path.split(b"/")
+            if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or is_reserved(part) for part in parts):
+                raise WorkspaceError(
+                    f"bough does not write {format_path(path)}: the run's tree contains an invalid path."
+                )
         # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
         waiting, conflicts = self._sort()
         if conflicts:
@@ -273,12 +277,6 @@ def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
         except PermissionError:
             mode &= 0o777  # then we own it, as with any editor that saves by replacing
     os.fchmod(fd, mode)
-
-
-def _refuse_odd(path: bytes) -> None:
-    parts = path.split(b"/")
-    if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or is_reserved(part) for part in parts):
-        raise WorkspaceError(f"bough does not write {format_path(path)}: the run's tree contains an invalid path.")
 
 
 def _make_conflict(paths: list[bytes]) -> ApplyConflict:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from functools import partial
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     LINK,
@@ -20,6 +20,7 @@ from bough.adapters.workspaces.file_index import (
     Tracked,
     find_differing,
     join_path,
+    pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.scan import Scanner
@@ -43,7 +44,8 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
                 with handles.open_folder(top, parent, make=True) as handle:
                     at, here = parent, os.dup(handle)
             if entry.mode == LINK:
-                stamps.append(_write_link(here, name, b"".join(pieces)))
+                handles.create_in_place(here, name, partial(os.symlink, b"".join(pieces), name, dir_fd=here))
+                stamps.append(make_stamp(os.lstat(name, dir_fd=here)))
             else:
                 stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
     finally:
@@ -69,11 +71,6 @@ def _write(fd: int, pieces: Iterator[bytes]) -> bytes:
         os.close(fd)
 
 
-def _write_link(parent: int, name: bytes, target: bytes) -> bytes:
-    handles.create_in_place(parent, name, lambda: os.symlink(target, name, dir_fd=parent))
-    return make_stamp(os.lstat(name, dir_fd=parent))
-
-
 def reclaim(
     git: Git,
     top: bytes,
@@ -93,7 +90,7 @@ def reclaim(
     waiting = [b""]
     looked: list[bytes] = []
     try:
-        with calm():
+        with pause_collector():
             while waiting:
                 path = waiting.pop()
                 here, there = known.folders.get(path) or Folder(), wanted.folders[path]

@@ -16,31 +16,11 @@ _LARGEST = 64 << 20
 """Bytes of a source that are compared."""
 
 COMPILED = (".so", ".pyd")
-SOURCES = frozenset(
-    [
-        ".c",
-        ".cc",
-        ".cpp",
-        ".cxx",
-        ".h",
-        ".hh",
-        ".hpp",
-        ".hxx",
-        ".pyx",
-        ".pxd",
-        ".pxi",
-        ".rs",
-        ".f",
-        ".f90",
-        ".m",
-        ".mm",
-        ".cu",
-    ]
-)
+SOURCES = frozenset(".c .cc .cpp .cxx .h .hh .hpp .hxx .pyx .pxd .pxi .rs .f .f90 .m .mm .cu".split())  # noqa: SIM905
 
 
 def list_compiled(ignored: Iterable[str]) -> list[str]:
-    """Those among ignored files that lie in the project itself, not in something installed."""
+    """The compiled modules among ignored files that lie in the project itself, not in something installed."""
     return [path for path in ignored if path.endswith(COMPILED) and not path.startswith((".bough/", "build/"))]
 
 

@@ -23,11 +23,12 @@ from typing import Any, cast
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite_file import PATIENCE
-from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, Repository, TreeContents
+from bough.adapters.workspaces.git import GitWorkspaces, Wanted
 from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.objects import Batch
-from bough.core.active_files import Edge
-from bough.ports import FileChange, Merged
+from bough.adapters.workspaces.repository import Repository
+from bough.adapters.workspaces.workspace import GitWorkspace
+from bough.ports import Merged
 
 PIECE = 16 << 20
 """Bytes of a pack in one row."""
@@ -64,7 +65,13 @@ class Exchange:
         known = self._known([tree, base])
         if tree not in known:
             if base not in known and self._remote:
-                self._push(tree)
+                commit = self._repository.write_commit(tree, "", "What a run starts from.")
+                run_remote_git(
+                    self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}"
+                )
+                # After the push, so that whoever reads the row finds the branch.
+                row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
+                self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
             else:
                 self._pack(tree, base if base in known else "")
         self._sent.add(tree)
@@ -88,13 +95,6 @@ class Exchange:
             db.many("INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", rows)
 
         self._server.run(keep, PATIENCE)
-
-    def _push(self, tree: str) -> None:
-        commit = self._repository.write_commit(tree, "", "What a run starts from.")
-        run_remote_git(self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}")
-        # After the push, so that whoever reads the row finds the branch.
-        row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
-        self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
 
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -187,13 +187,11 @@ class SharedWorkspaces(GitWorkspaces):
         """Call this before anything else."""
         self.exchange = Exchange(server, self._repository, remote)
 
-    async def _bring(self, *trees: str) -> None:
-        await asyncio.to_thread(self._bring_all, trees)
-
-    def _bring_all(self, trees: Sequence[str]) -> None:
-        self._prepared()
+    def _prepared(self, *trees: str) -> Repository:
+        repository = super()._prepared()
         for tree in trees:
             self.exchange.bring(tree)
+        return repository
 
     async def take(self) -> str:
         tree = await super().take()
@@ -209,62 +207,16 @@ class SharedWorkspaces(GitWorkspaces):
         self.exchange.send(tree, before)
         last.write_text(tree)
 
-    async def open(
-        self,
-        run: str,
-        task: str,
-        tree: str,
-        folder: str,
-        sides: Mapping[str, str] | None = None,
-        *,
-        start: str = "",
-        lender: Path | None = None,
-    ) -> GitWorkspace:
-        await self._bring(tree, *(sides or {}).values(), *([start] if start else []))
-        workspace = await super().open(run, task, tree, folder, sides, start=start, lender=lender)
-        return cast(GitWorkspace, _Published(workspace, self.exchange, tree))
-
-    async def changes(self, base: str, tree: str) -> list[FileChange]:
-        await self._bring(base, tree)
-        return await super().changes(base, tree)
-
-    async def paths(self, tree: str) -> list[str]:
-        await self._bring(tree)
-        return await super().paths(tree)
-
-    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        await self._bring(tree)
-        return await super().texts(tree, paths)
-
-    async def contents(self, tree: str) -> TreeContents:
-        await self._bring(tree)
-        return await super().contents(tree)
-
-    async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        await self._bring(tree)
-        return await super().files(tree, paths)
+    async def _open(self, wanted: Wanted) -> GitWorkspace:
+        return cast(GitWorkspace, _Published(await super()._open(wanted), self.exchange, wanted.tree))
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        await self._bring(tree, base)
         made = await super().graft(tree, base, paths, texts)
         await asyncio.to_thread(self.exchange.send, made, tree)
         return made
 
-    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        await self._bring(base, tree)
-        return await super().diff(base, tree, stat)
-
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        await self._bring(base, ours, theirs)
         merged = await super().merge(base, ours, theirs)
         for tree in filter(None, (merged.tree, merged.marked)):
             await asyncio.to_thread(self.exchange.send, tree, ours)
         return merged
-
-    async def edges(self, base: str, tree: str) -> list[Edge]:
-        await self._bring(base, tree)
-        return await super().edges(base, tree)
-
-    async def apply(self, base: str, tree: str) -> list[FileChange]:
-        await self._bring(base, tree)
-        return await super().apply(base, tree)

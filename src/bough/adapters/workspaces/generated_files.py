@@ -14,7 +14,8 @@ _MOST_FOLDERS = 300
 _MOST_FILES = 50
 _LARGEST = 1 << 20
 _GENERATED = r"(?im)\b(?:auto-?)?generated\b|do(?: not|n't) (?:edit|modify|change)|^(?:__version__|version)\s*="
-"""In its first lines. Any other ignored file stays where it is: it may hold the person's secrets."""
+"""What the first lines of a generated file say. Any other ignored file stays where it is: it may hold the person's
+secrets."""
 _HEAD = 2_000
 
 

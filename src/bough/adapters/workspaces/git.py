@@ -4,30 +4,23 @@ Promises: a tree that `take` or `snapshot` returned is exactly the bytes, execut
 and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, except
 by `apply`. Everything is safe to kill and to call again, and may be used by several runs and processes at once.
 
-    .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
-    .bough/work/RUN/TASK       a task's checkout, with a small git repository of its own for the agent's use
-    .bough/scratch/RUN/TASK    its temporary files
-    .bough/spare, trash        checkouts for the next task, and what waits to be removed (see spares.py)
+.bough/repo.git all trees, contents and checkpoint commits (refs/bough/RUN/TASK) .bough/work/RUN/TASK a task's checkout,
+with a small git repository of its own for the agent's use .bough/scratch/RUN/TASK its temporary files .bough/spare,
+trash checkouts for the next task, and what waits to be removed (see spares.py)
 
-A checkout's own repository (see agents.py) only borrows objects: whatever an agent does with git (commit, stash, gc,
-odd settings, deleting it) stays there, and bough neither needs it nor runs git in it.
-"""
+A checkout's own repository (see agent_repository.py) only borrows objects: whatever an agent does with git (commit,
+stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it."""
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import hashlib
 import os
 import re
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,349 +31,43 @@ from bough.adapters.workspaces import (
     disk,
     ownership,
     person_repository,
-    removal,
     saved_scan,
     shared_folders,
     spares,
     watch,
 )
-from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, format_path
-from bough.adapters.workspaces.checkout import find_altered, reclaim, restore, stamp_folders
-from bough.adapters.workspaces.clearing import find_others
+from bough.adapters.workspaces.checkout import reclaim, stamp_folders
 from bough.adapters.workspaces.file_index import (
-    LINK,
-    Entry,
-    File,
     FileIndex,
     Tracked,
-    find_differing,
     join_path,
     write_tree,
 )
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.git_settings import Stamp, disarm
-from bough.adapters.workspaces.home import find_root, prepare_checkouts, prepare_home, prepare_repository
-from bough.adapters.workspaces.merge import merge_trees
-from bough.adapters.workspaces.objects import Batch, Objects
+from bough.adapters.workspaces.home import prepare_checkouts
+from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import PERSONS, Scanner
 from bough.adapters.workspaces.spares import Made, Spares
-from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port, rewrite_interpreters
-from bough.adapters.workspaces.tree_cache import TreeCache, find_moves, make_move
-from bough.core.active_files import Edge, find_edge
+from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
+from bough.adapters.workspaces.trees import GitTrees
+from bough.adapters.workspaces.workspace import GitWorkspace, in_thread
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
-from bough.core.verdict.texts import LineCount
-from bough.ports import Contents, FileChange, Merged, Mount
+from bough.ports import Mount
 from bough.trust import handles
 from bough.trust.files import Place
-
-__all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
 _TEXT = 16 << 20
 """Bytes of a file that are read as text."""
+_KEPT = "refs/kept/"
+"""While objects are removed: what journals name is in no branch."""
 _FEW = 0.1
 """Changed files or folders, per folder, that are scanned again every time: recording them takes longer."""
 
 
-async def _run_in_thread(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """In a thread, since disks and programs are slow; a system error becomes one sentence."""
-    try:
-        return await asyncio.to_thread(action, *args, **kwargs)
-    except OSError as error:
-        raise disk.explain(error, doing) from error
-
-
-class Repository:
-    """bough's own repository: what the workspaces and their owner share."""
-
-    def __init__(self, home: Path) -> None:
-        self.path = home / "repo.git"
-        self.git = Git(self.path)
-        self.objects = Objects(self.path, self.existing)
-        self.listings = TreeCache(self._list)
-        self._clock = os.fsencode(self.path / "clock")
-
-    def existing(self, ids: Sequence[bytes]) -> set[bytes]:
-        known = self.objects.durable.intersection(ids)
-        if self.objects.empty():  # git is slow to say so for each
-            return known
-        # One git for all: starting it takes longer than its answer to a thousand ids.
-        asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
-        out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
-        there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
-        return known.union(map(bytes.fromhex, there))
-
-    def clock(self) -> int:
-        """The time that the disk stamps on files."""
-        # Asked of the disk: a network disk stamps files with its server's time, and stamps are compared with each other
-        # only.
-        os.utime(self._clock)
-        return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
-
-    def ignores(self, top: bytes, paths: Collection[bytes]) -> set[bytes]:
-        # A path that begins with a colon would be misread; after `./` it is not.
-        asked = b"".join(b"./%s\0" % path for path in paths)
-        out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
-        return {path.removeprefix(b"./") for path in out.split(b"\0")}
-
-    def _list(self, id: str) -> FileIndex:
-        """The objects of a tree are durable, because its id was published."""
-        found, folders = FileIndex(), {b"": bytes.fromhex(_require_tree_id(id))}
-        for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
-            head, _, path = line.partition(b"\t")
-            if path:
-                mode, kind, name = head.split()
-                made = bytes.fromhex(name.decode())
-                self.objects.durable.add(made)
-                if kind == b"blob":
-                    found.put(path, File(mode, made, b"", sure=False))
-                elif kind == b"tree":
-                    folders[path] = made
-        for path, folder in found.folders.items():
-            folder.id = folders[path]
-        found.fresh = set()
-        return found
-
-    def at(self, tree: str, paths: Sequence[str]) -> dict[bytes, File]:
-        """Those files of a tree that exist, by the path that people see."""
-        found = self.listings.found(tree)
-        named = {path.encode(errors="surrogateescape"): path for path in paths}
-        files = {path: file for path in named if (file := found.file(path)) is not None}
-        # A name that is not text is shown with escapes, from which it cannot be recovered.
-        escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
-        if escaped:
-            files |= {path: file for path, file in found.files() if format_path(path) in escaped}
-        return dict(sorted(files.items()))
-
-    def commit(self, id: str, parent: str, message: str) -> str:
-        """A commit with bough as its author; the same one again when the parent has the same tree and message."""
-        _require_tree_id(id)
-        if parent:
-            head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
-            if head.startswith(f"tree {id}\n".encode()) and text == _encode_message(message):
-                return parent
-        return self.write_commit(id, parent, message)
-
-    def write_commit(self, tree: str, parent: str, message: str) -> str:
-        who = f"bough <bough@localhost> {int(time.time())} +0000"
-        lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
-        with Batch(self.objects) as batch:
-            made = batch.add(b"commit", "\n".join(lines).encode() + _encode_message(message))
-            batch.flush()
-        return made.hex()
-
-    def branch(self, run: str, task: str) -> Path:
-        return self.path / "refs" / "bough" / make_safe_name(run) / make_safe_name(task)
-
-    def diff(self, base: str, tree: str, *options: str, paths: Sequence[str] = ()) -> bytes:
-        if base == tree:
-            return b""
-        # No programs that attributes or settings of a repository name, which are part of what an agent may write.
-        fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-        trees = (_require_tree_id(base), _require_tree_id(tree))
-        return self.git.run("diff-tree", *fixed, *options, *trees, *(("--", *paths) if paths else ()))
-
-
-def _encode_message(message: str) -> bytes:
-    return message.encode(errors="replace").replace(b"\0", b"") + b"\n"
-
-
-class GitWorkspace:
-    """One task's checkout. Calls are serial; the last scan is remembered: a snapshot reads only what changed."""
-
-    def __init__(
-        self,
-        repository: Repository,
-        branch: Path,
-        scanner: Scanner,
-        folder: str,
-        scratch: Path,
-        remake: Callable[[str], GitWorkspace],
-        mounts: tuple[Mount, ...] = (),
-    ) -> None:
-        """`remake` recreates the checkout from a tree."""
-        self.root = Path(os.fsdecode(scanner.top))
-        self.folder = _find_start(self.root, folder)
-        self.scratch = scratch
-        self._repository = repository
-        self._branch = branch
-        self._start = folder
-        self.mounts = mounts
-        self._scanner = scanner
-        self._remake = remake
-        self._tracked = Tracked()
-        self._found: FileIndex | None = None
-        self._marked = FileIndex()
-        self._busy = threading.Lock()
-        self._settings: Stamp | None = None
-        self.env: Mapping[str, str] = {}
-        self._furnish: Callable[[], None] = lambda: None
-        self._lenders: tuple[Path, ...] = ()
-
-    def surround(self, mounts: Sequence[Mount], env: Mapping[str, str], furnish: Callable[[], None]) -> None:
-        """What comes from the person's set-up. `furnish` restores what is not a link to a heavy folder."""
-        self.mounts, self.env, self._furnish = (*self.mounts, *mounts), env, furnish
-
-    async def own(self, mount: Mount) -> bool:
-        return await _run_in_thread(f"copy {mount.source}", self._own, mount)
-
-    def _own(self, mount: Mount) -> bool:
-        owner = next((place for place in self._lenders if mount.source.is_relative_to(place)), None)
-        if owner is None:
-            return False
-        link = self.root / mount.source.relative_to(owner)
-        with self._busy:
-            if not link.is_symlink():
-                return False
-            copy_tree(mount.source, link)
-            rewrite_interpreters(link, mount.source)
-        return True
-
-    async def furnish(self) -> None:
-        await _run_in_thread(f"set up {self.root}", self._furnish)
-
-    def begin(self, base: FileIndex, found: FileIndex | None, lenders: tuple[Path, ...] = ()) -> None:
-        """What the task started from, the files as they are when that is known, and whose installed packages it has:
-        another checkout's, the person's."""
-        self._lenders = lenders
-        self._tracked = Tracked(base=base)
-        self._found = found
-
-    async def snapshot(self, exact: bool = False) -> str:
-        return await _run_in_thread(f"keep the files of {self.root}", self._snapshot, exact)
-
-    def _snapshot(self, exact: bool) -> str:
-        with self._busy, Batch(self._repository.objects) as batch:
-            found = self._scanner.scan(self._found, self._tracked, batch, exact=exact)
-            with self._scanner.telling():
-                id = write_tree(found, batch)
-                batch.flush()
-            self._found = found
-            # The agent may change its own .git. A person whose shell shows the branch there would run what it names.
-            self._settings = disarm(os.fsencode(self.root), self._settings)
-        self._repository.listings.know(id.hex(), found)
-        return id.hex()
-
-    async def restore(self, tree: str, exact: bool = False) -> None:
-        await _run_in_thread(f"restore the files of {self.root}", self._restore, tree, exact)
-
-    def _restore(self, tree: str, exact: bool) -> None:
-        with self._busy:
-            wanted = self._repository.listings.found(tree)
-            # Should this fail half-way, what was known no longer holds.
-            before, self._found = self._found, None
-            try:
-                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
-                _find_start(self.root, self._start)
-            except (OSError, WorkspaceError):
-                # Something in it cannot even be read. Only what the tree has matters.
-                made = self._remake(tree)
-                self._found, self._tracked, self._scanner = made._found, made._tracked, made._scanner
-
-    async def clear(self, tree: str) -> None:
-        await _run_in_thread(f"clear {self.root}", self._clear, tree)
-
-    def _clear(self, tree: str) -> None:
-        # The home and the /tmp of commands are temporary files too.
-        for folder in (self.scratch, self.scratch.with_name(f"{self.scratch.name}.private")):
-            for entry in disk.list_entries(os.fsencode(folder)) if folder.exists() else ():
-                disk.remove(entry.path)
-        with self._busy:
-            for path in self._find_others(tree):
-                handles.remove_below(self._scanner.top, path)
-
-    async def lends(self, tree: str) -> bool:
-        return await _run_in_thread(f"look at the files of {self.root}", self._lends, tree)
-
-    def _lends(self, tree: str) -> bool:
-        kept = self._repository.listings.found(tree).folders
-        return any(path not in kept for path in shared_folders.find_candidates(self._scanner.top, layered=True))
-
-    async def list_others(self, tree: str) -> list[str]:
-        return await _run_in_thread(f"look at the files of {self.root}", self._list_others, tree)
-
-    def _list_others(self, tree: str) -> list[str]:
-        with self._busy:
-            return [format_path(path) for path in self._find_others(tree)]
-
-    def _find_others(self, tree: str) -> list[bytes]:
-        return sorted(find_others(self._peek(), self._repository.listings.found(tree)))
-
-    async def mark(self) -> None:
-        await _run_in_thread(f"look at the files of {self.root}", self._mark)
-
-    def _mark(self) -> None:
-        with self._busy:
-            self._marked = self._peek()
-
-    def _peek(self) -> FileIndex:
-        if self._found is None:
-            with Batch(self._repository.objects) as batch:
-                self._found = self._scanner.scan(None, self._tracked, batch)
-                batch.flush()
-        return self._scanner.peek(self._found, self._tracked)
-
-    async def list_altered(self) -> list[str]:
-        return await _run_in_thread(f"look at the files of {self.root}", self._list_altered)
-
-    def _list_altered(self) -> list[str]:
-        with self._busy:
-            changed = self._scanner.compare(self._marked)
-            folders = self._marked.folders if changed is None else changed.folders
-            return [format_path(path) for path in find_altered(self._scanner.top, self._marked, folders)]
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return await _run_in_thread("keep a checkpoint", self._checkpoint, tree, message)
-
-    def _checkpoint(self, tree: str, message: str) -> str:
-        with self._busy:
-            commit = self._repository.commit(tree, _read_commit(self._branch), message)
-            self._branch.parent.mkdir(parents=True, exist_ok=True)
-            disk.write_whole(self._branch, f"{commit}\n".encode(), parts=self._repository.path / "log")
-        return commit
-
-
-class TreeContents:
-    """See `ports.Contents`."""
-
-    def __init__(self, repository: Repository, tree: str) -> None:
-        self._repository = repository
-        self._tree = tree
-        self._found = repository.listings.found(tree)
-
-    def paths(self) -> list[str]:
-        return self._repository.listings.paths(self._tree)
-
-    def id(self, path: str) -> str:
-        file = self._found.file(path.encode(errors="surrogateescape"))
-        if file is None and "\\" in path:
-            file = next(iter(self._repository.at(self._tree, [path]).values()), None)
-        return f"{file.mode.decode()} {file.id.hex()}" if file is not None else ""
-
-    def read(self, paths: Sequence[str]) -> dict[str, str]:
-        found = {format_path(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
-        contents = self._repository.git.blobs(list(found.values()))
-        return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
-
-    def differing(self, other: Contents) -> list[str]:
-        assert isinstance(other, TreeContents)
-        return [format_path(path) for path, _, _ in find_differing(self._found, other._found)]
-
-
-def _beginning(pieces: Iterator[bytes]) -> bytes:
-    body = bytearray()
-    for piece in pieces:
-        body += piece
-        if len(body) >= _TEXT:
-            break
-    return bytes(body[:_TEXT])
-
-
-class _Wanted(Struct, frozen=True):
+class Wanted(Struct, frozen=True):
     """What a checkout is to be; see `ports.Workspaces.open`."""
 
     run: str
@@ -392,7 +79,7 @@ class _Wanted(Struct, frozen=True):
     lender: Path | None
 
 
-class GitWorkspaces:
+class GitWorkspaces(GitTrees):
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
     `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
@@ -409,19 +96,14 @@ class GitWorkspaces:
         layered: Callable[[], bool] = lambda: False,
         outside: Path | None = None,
     ) -> None:
+        super().__init__(root, home)
         self._outside = outside
         self._surroundings = surroundings
         self._layered = layered
         self._compiled: list[str] | None = None
         self._spared: Spares | None = None
         self._generated: list[str] | None = None
-        self._root = root
-        self._home = home
         self._link_ignored = link_ignored
-        self._repository = Repository(home)
-        self._top = os.fsencode(root)
-        self._ready = False
-        self._lock = threading.Lock()
         self._busy: dict[Path, threading.Lock] = {}
         self._watches: dict[Path, watch.CheckoutWatch] = {}
         self._made: dict[Path, Made] = {}
@@ -441,28 +123,8 @@ class GitWorkspaces:
                 self._spared.trash.empty()
             return self._spared
 
-    def _prepared(self) -> Repository:
-        with self._lock:
-            if not self._ready:
-                try:
-                    prepare_repository(self._home)
-                    # What another process is writing right now looks the same as what a crash left, so only old
-                    # leftovers go.
-                    self._repository.objects.recover(time.time() - _LEFTOVER)
-                except OSError as error:
-                    # What exists can be read, even where nothing can be written.
-                    if (
-                        error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS)
-                        or not self._repository.path.is_dir()
-                    ):
-                        raise
-                self._ready = True
-        return self._repository
-
-    async def take(self) -> str:
-        return await _run_in_thread(f"keep the files of {self._root}", self._take)
-
-    def _take(self) -> str:
+    @in_thread("keep the files of {self._root}")
+    def take(self) -> str:
         repository = self._prepared()
         git, rules, person = repository.git, repository.path / "info" / "exclude", repository.path / "person"
         # All of git's answers at once: each takes longer to start than to answer.
@@ -529,11 +191,11 @@ class GitWorkspaces:
         start: str = "",
         lender: Path | None = None,
     ) -> GitWorkspace:
-        wanted = _Wanted(run, task, tree, folder, sides or {}, start or tree, lender)
-        return await _run_in_thread(f"set up the workspace of {task}", self._open, wanted)
+        return await self._open(Wanted(run, task, tree, folder, sides or {}, start or tree, lender))
 
-    def _open(self, wanted: _Wanted) -> GitWorkspace:
-        self._prepared()
+    @in_thread("set up the workspace of {wanted.task}")
+    def _open(self, wanted: Wanted) -> GitWorkspace:
+        self._prepared(wanted.tree, wanted.start, *wanted.sides.values())
         folder = Path(wanted.folder)
         if folder.is_absolute() or ".." in folder.parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
@@ -547,7 +209,7 @@ class GitWorkspaces:
                     raise
                 return self._remake_checkout(checkout, scratch, wanted)
 
-    def _remake_checkout(self, checkout: Path, scratch: Path, wanted: _Wanted) -> GitWorkspace:
+    def _remake_checkout(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
         return self._open_at(checkout, scratch, wanted)
@@ -557,7 +219,7 @@ class GitWorkspaces:
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
-    def _open_at(self, checkout: Path, scratch: Path, wanted: _Wanted) -> GitWorkspace:
+    def _open_at(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
         repository, run, task = self._repository, wanted.run, wanted.task
         base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
@@ -728,7 +390,7 @@ class GitWorkspaces:
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
-    def _prepare(self, checkout: Path, wanted: _Wanted) -> Path:
+    def _prepare(self, checkout: Path, wanted: Wanted) -> Path:
         """The agent's own repository."""
         repository = self._repository
         past = self._find_history(wanted.run)
@@ -746,14 +408,16 @@ class GitWorkspaces:
     def _make_excludes(self, links: list[bytes]) -> bytes:
         """The person's rules, and the links to shared folders."""
         rules = (self._repository.path / "info" / "exclude").read_bytes()
-        return rules + b"".join(b"\n/" + _escape_pattern(path) for path in links) + b"\n"
+        # A path as an ignore pattern that matches only it.
+        return rules + b"".join(b"\n/" + re.sub(rb"([\\*?\[\] ])", rb"\\\1", path) for path in links) + b"\n"
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""
         return person_repository.list_ignored(self._repository.git, self._root)
 
-    async def discard(self, run: str, task: str) -> None:
-        await _run_in_thread(f"remove the workspace of {task}", self._discard, run, task)
+    @in_thread("remove the workspace of {task}")
+    def discard(self, run: str, task: str) -> None:
+        self._discard(run, task)
 
     def _discard(self, run: str, task: str) -> None:
         places = self._find_places(run, task)
@@ -776,10 +440,8 @@ class GitWorkspaces:
         else:
             disk.remove(os.fsencode(place))
 
-    async def sweep(self, run: str, mark: str) -> None:
-        await _run_in_thread(f"clear the workspaces of {run}", self._sweep, run, mark)
-
-    def _sweep(self, run: str, mark: str) -> None:
+    @in_thread("clear the workspaces of {run}")
+    def sweep(self, run: str, mark: str) -> None:
         folders = [self._checkouts / part / make_safe_name(run) for part in ("work", "scratch")]
         if mark:
             for task in ownership.list_abandoned(folders[0], mark):
@@ -788,135 +450,22 @@ class GitWorkspaces:
         for place in (place for folder in folders for place in sorted(folder.glob("*"))):
             self._dispose(place)
 
-    async def forget(self, run: str) -> None:
+    @in_thread("remove {run}")
+    def forget(self, run: str) -> None:
         """Remove everything kept for a run. Only for its holder."""
-        await _run_in_thread(f"remove {run}", removal.forget, self._home, self._outside, make_safe_name(run))
+        name, repository = make_safe_name(run), self._home / "repo.git"
+        places = [base / part / name for base in (self._home, self._outside) if base for part in ("work", "scratch")]
+        for place in (*places, repository / "refs" / "bough" / name, repository / "histories" / name):
+            disk.remove(bytes(place))
 
-    async def compact(self, ids: Collection[str]) -> None:
+    @in_thread("tidy up")
+    def compact(self, ids: Collection[str]) -> None:
         """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""
-        await _run_in_thread("tidy up", self._compact, ids)
-
-    def _compact(self, ids: Collection[str]) -> None:
         repository = self._prepared()
         self._spares.clear()
         # It names contents that may be gone afterwards.
         (repository.path / "person").unlink(missing_ok=True)
-        removal.compact(repository.git, ids)
-
-    async def changes(self, base: str, tree: str) -> list[FileChange]:
-        return [
-            FileChange(move.kind, format_path(move.path))
-            for move in await _run_in_thread("compare", self._list_moves, base, tree)
-        ]
-
-    def _list_moves(self, base: str, tree: str) -> list[Move]:
-        repository = self._prepared()
-        if repository.listings.know_of(base, tree):  # then there is no need to ask git
-            return find_moves(repository.listings.found(base), repository.listings.found(tree))
-        parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
-        return [_parse_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
-
-    async def paths(self, tree: str) -> list[str]:
-        return await _run_in_thread("list files", lambda: self._prepared().listings.paths(tree))
-
-    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        return await _run_in_thread("read files", self._texts, tree, paths)
-
-    def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        return TreeContents(self._prepared(), tree).read(paths)
-
-    async def contents(self, tree: str) -> TreeContents:
-        return await _run_in_thread("list files", lambda: TreeContents(self._prepared(), tree))
-
-    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        return await _run_in_thread("combine files", self._graft, tree, base, paths, texts)
-
-    def _graft(self, onto: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        repository = self._prepared()
-        found = repository.listings.found(onto).copy()
-        back = repository.at(base, paths)
-        for path in repository.at(onto, paths):
-            found.remove(path)
-        for path, file in back.items():
-            found.replace(path, file)  # Where one has a file and the other a folder, the base's stays.
-        with Batch(repository.objects) as batch:
-            for name, text in texts.items():
-                path = os.fsencode(name)
-                known = found.file(path)
-                id = batch.add(b"blob", text.encode(errors="surrogateescape"))
-                found.replace(path, File(known.mode if known is not None else b"100644", id, b"", sure=False))
-            made = write_tree(found, batch)
-            batch.flush()
-        repository.listings.know(made.hex(), found)
-        return made.hex()
-
-    async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        """Mode and content of those files of a tree that exist."""
-        return await _run_in_thread("read files", self._files, tree, paths)
-
-    def _files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        repository = self._prepared()
-        found = {format_path(path): file for path, file in repository.at(tree, paths).items()}
-        contents = repository.git.blobs([entry.id for entry in found.values()])
-        bodies = [b"".join(pieces) for pieces in contents]
-        return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
-
-    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        return await _run_in_thread("compare", self._diff, base, tree, ("--stat" if stat else "-p",))
-
-    async def count_changes(self, base: str, tree: str) -> list[LineCount]:
-        """Every changed file with the number of lines added and removed."""
-        said = await _run_in_thread("compare", self._diff, base, tree, ("--numstat", "-z"))
-        entries = [entry.split("\t", 2) for entry in said.split("\0") if entry.count("\t") > 1]
-        return [
-            LineCount(path, 0, 0, True) if added == "-" else LineCount(path, int(added), int(removed))
-            for added, removed, path in entries
-        ]
-
-    async def diff_file(self, base: str, tree: str, path: str) -> str:
-        """The diff of one file. What its name says is no pattern."""
-        return await _run_in_thread("compare", self._diff, base, tree, ("-p",), f":(literal,top){path}")
-
-    def _diff(self, base: str, tree: str, form: tuple[str, ...], *paths: str) -> str:
-        return self._prepared().diff(base, tree, *form, paths=paths).decode(errors="replace")
-
-    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        return await _run_in_thread("merge the work of two tasks", self._merge, base, ours, theirs)
-
-    def _merge(self, base: str, ours: str, theirs: str) -> Merged:
-        repository = self._prepared()
-        ids = (bytes.fromhex(_require_tree_id(tree)) for tree in (base, ours, theirs))
-        joined = merge_trees(repository.git, repository.objects, *ids)
-        return Merged(
-            joined.tree.hex(),
-            tuple(format_path(each.path) for each in joined.conflicts),
-            tuple(each.says for each in joined.conflicts),
-            tuple(format_path(path) for path in joined.both),
-            joined.marked.hex() if joined.both else "",
-        )
-
-    async def edges(self, base: str, tree: str) -> list[Edge]:
-        return await _run_in_thread("compare", self._edges, base, tree)
-
-    def _edges(self, base: str, tree: str) -> list[Edge]:
-        moves = [move for move in self._list_moves(base, tree) if move.target is not None]
-        links = {move.target.id for move in moves if move.target is not None and move.target.mode == LINK}
-        contents = self._repository.git.blobs(list(links))
-        targets = {id: b"".join(pieces) for id, pieces in zip(links, contents, strict=True)}
-        found = []
-        for path, before, after in ((format_path(move.path), move.base, move.target) for move in moves):
-            if after is not None:
-                was = before.mode.decode() if before is not None else ""
-                found.append(find_edge(path, was, after.mode.decode(), format_path(targets.get(after.id, b""))))
-        return [each for each in found if each is not None]
-
-    async def apply(self, base: str, tree: str) -> list[FileChange]:
-        return await _run_in_thread(f"write to {self._root}", self._apply, base, tree)
-
-    def _apply(self, base: str, tree: str) -> list[FileChange]:
-        moves = self._list_moves(base, tree)
-        Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
-        return [FileChange(move.kind, format_path(move.path)) for move in moves]
+        _remove_unnamed(repository.git, ids)
 
 
 def _find_index(checkout: Path) -> Path:
@@ -927,53 +476,22 @@ def _is_worth_saving(found: FileIndex) -> bool:
     return max(found.read, found.looked) > _FEW * len(found.folders)
 
 
-def make_safe_name(name: str) -> str:
-    """A run or task as the name of one folder or branch: unique on any file system."""
-    text = "".join(_escape_letter(letter) for letter in name)
-    if text and len(text) <= 100:
-        return text
-    return f"{text[:60]}__{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}"
+def _remove_unnamed(git: Git, ids: Collection[str]) -> None:
+    """Remove the objects that nothing refers to: no branch, and none of these ids (some may not be objects). Only while
+    no one else writes."""
+    asked = "".join(f"{id}\n" for id in sorted(ids)).encode()
+    said = git.run("cat-file", "--batch-check=%(objectname)", "--buffer", feed=asked) if ids else b""
+    there = [line for line in said.decode().splitlines() if not line.endswith("missing")]
+    try:
+        _refer(git, "create", there)
+        # Not `git gc`: it would pack the branches too, which bough reads from their files.
+        git.run("repack", "-a", "-d", "-q")
+        git.run("prune", "--expire=now")
+    finally:
+        _refer(git, "delete", there)
 
 
-def _escape_letter(letter: str) -> str:
-    if re.fullmatch("[a-z0-9-]", letter):
-        return letter
-    if letter == "/":
-        return "+"
-    return "".join(f"_{byte:02x}" for byte in letter.encode(errors="surrogatepass"))
-
-
-def _require_tree_id(tree: str) -> str:
-    if not re.fullmatch("[0-9a-f]{40}", tree):
-        raise WorkspaceError(f"{tree!r} is not a tree id: the journal is damaged.")
-    return tree
-
-
-def _parse_move(head: bytes, path: bytes) -> Move:
-    old_mode, new_mode, old, new, _ = head.removeprefix(b":").split()
-    base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
-    target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
-    return make_move(path, base, target)
-
-
-def _escape_pattern(path: bytes) -> bytes:
-    """A path as an ignore pattern that matches only it."""
-    return re.sub(rb"([\\*?\[\] ])", rb"\\\1", path)
-
-
-def _read_commit(branch: Path) -> str:
-    """Empty when there is none yet."""
-    text = branch.read_text(errors="replace").strip() if branch.is_file() else ""
-    return text if re.fullmatch("[0-9a-f]{40}", text) else ""
-
-
-def _find_start(root: Path, folder: str) -> Path:
-    """Where the agent starts: it exists even when the folder has no files, and is never behind a link."""
-    place = root
-    for name in Path(folder).parts:
-        place = place / name
-        if not Place(root, place.relative_to(root).as_posix()).kind:
-            place.mkdir()
-        if not disk.is_folder(place):
-            return root
-    return place
+def _refer(git: Git, what: str, ids: Collection[str]) -> None:
+    lines = "".join(f"{what} {_KEPT}{id}{f' {id}' if what == 'create' else ''}\n" for id in ids)
+    if ids:
+        git.run("update-ref", "--stdin", feed=lines.encode())

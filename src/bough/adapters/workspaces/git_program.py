@@ -136,7 +136,7 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
 
 
 def find_git_version() -> tuple[int, ...]:
-    """Of the git program: (2, 39, 5)."""
+    """The version of the git program: (2, 39, 5)."""
     out = _run(None, ("version",), "/", _make_environment(), b"").stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())

@@ -158,7 +158,7 @@ class _Joining(Struct, eq=False):
         return Joined(tree, marked, left, tuple(self.both))
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
-        """With the usual names of the sides, even in the name of a file whose own was taken."""
+        """The conflict with the usual names of the sides, even in the name of a file whose own was taken."""
         path, says = each.path, each.says
         for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
             says = says.replace(label.decode(), name)
@@ -197,11 +197,12 @@ class _Joining(Struct, eq=False):
         text = self._read(entry.id)
         if (clear := name_sides(text, *self.labels)) != text:
             self.put[path] = Entry(entry.mode, self.batch.add(b"blob", clear))
-        made, pieces = _is_added_by_both(each), parse_conflicts(text, *self.labels)
+        created_by_both = set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
+        pieces = parse_conflicts(text, *self.labels)
         # Other kinds (renamed on both sides, a file against a folder) have no lines to put together.
-        if pieces is None or not (made or each.says.startswith("CONFLICT (content")):
+        if pieces is None or not (created_by_both or each.says.startswith("CONFLICT (content")):
             return False
-        if (whole := unite_additions(pieces, new=made)) is None:
+        if (whole := unite_additions(pieces, new=created_by_both)) is None:
             return False
         self.both[path] = Entry(entry.mode, self.batch.add(b"blob", whole))
         return True
@@ -264,11 +265,6 @@ def _parse_conflicts(parts: list[bytes]) -> Iterator[PathConflict]:
         at += count + 3
     for path in sorted({*stages, *says}):
         yield PathConflict(path, " ".join(says.get(path, ())), stages.get(path, {}))
-
-
-def _is_added_by_both(each: PathConflict) -> bool:
-    """Both created the file."""
-    return set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
 
 
 def _parse_tree(body: bytes) -> _Tree:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -25,7 +26,6 @@ from pathlib import Path
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.object_log import Log, find_left_logs, read_log
-from bough.adapters.workspaces.pack import build_pack
 from bough.core.errors import WorkspaceError
 
 LOOSE_MOST = 20
@@ -36,6 +36,8 @@ _LOG_LONGEST = 8 << 20
 _PENDING_MOST = 32 << 20
 _STREAMED = 4 << 20
 _SAMPLE = 256 << 10
+_KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
+"""Kinds of objects, as packs number them."""
 
 
 class Objects:
@@ -152,7 +154,9 @@ class Batch:
         """Store a large file without loading it into memory; None when its size changed meanwhile."""
         head = b"blob %d\0" % size
         sha = hashlib.sha1(head, usedforsecurity=False)
-        squeeze = zlib.compressobj(1 if _is_worth_squeezing(os.pread(fd, _SAMPLE, 0)) else 0)
+        # Images, archives and weights are not: trying takes longer than everything else done with them.
+        sample = os.pread(fd, _SAMPLE, 0)
+        squeeze = zlib.compressobj(1 if len(zlib.compress(sample, 1)) < 0.9 * len(sample) else 0)
 
         def squeezed() -> Iterable[bytes]:
             nonlocal size
@@ -245,11 +249,6 @@ class Batch:
             self._flushed.add(os.path.dirname(path))
 
 
-def _is_worth_squeezing(sample: bytes) -> bool:
-    """Images, archives and weights are not: trying takes longer than everything else done with them."""
-    return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
-
-
 def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
     """Kind and body of a logged object; None when it does not match its id: the log may have come from anywhere."""
     try:
@@ -258,3 +257,48 @@ def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
         return None
     head, _, body = whole.partition(b"\0")
     return (head.split()[0], body) if hashlib.sha1(whole, usedforsecurity=False).digest() == id else None
+
+
+def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
+    """Name, pieces of the pack and its index for objects by id, each with kind and body: whole objects, no deltas
+    (version 2 of git's packs and of their indexes)."""
+    pieces = [struct.pack(">4sII", b"PACK", 2, len(objects))]
+    offset = len(pieces[0])
+    places: dict[bytes, tuple[int, int]] = {}
+    for id, (kind, body) in objects.items():
+        size = len(body)
+        head = bytearray()
+        byte, size = (_KINDS[kind] << 4) | (size & 15), size >> 4
+        while size:
+            head.append(byte | 0x80)
+            byte, size = size & 0x7F, size >> 7
+        head.append(byte)
+        piece = bytes(head) + zlib.compress(body, 1)
+        places[id] = (zlib.crc32(piece), offset)
+        pieces.append(piece)
+        offset += len(piece)
+    sum = hashlib.sha1(usedforsecurity=False)
+    for piece in pieces:
+        sum.update(piece)
+    pieces.append(sum.digest())
+    return b"pack-" + sum.hexdigest().encode(), pieces, _build_index(places, sum.digest())
+
+
+def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
+    ids = sorted(places)
+    up_to = [0] * 256
+    for id in ids:
+        up_to[id[0]] += 1
+    for first in range(1, 256):
+        up_to[first] += up_to[first - 1]
+    body = b"".join(
+        [
+            b"\xfftOc" + struct.pack(">I", 2),
+            struct.pack(">256I", *up_to),
+            *ids,
+            *(struct.pack(">I", places[id][0]) for id in ids),
+            *(struct.pack(">I", places[id][1]) for id in ids),
+            pack_sum,
+        ]
+    )
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()

@@ -83,7 +83,7 @@ def join_rules(*rules: bytes) -> bytes:
 
 
 def split_paths(out: bytes) -> set[bytes]:
-    """Those of a list with a zero byte behind each."""
+    """The paths of a list with a zero byte behind each."""
     return set(out.split(b"\0")) - {b""}
 
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.surroundings import find_free_port
-from bough.core.active_files import Edge
 from bough.core.errors import SetupFailed
 from bough.core.settings.service import ENDING, Service
-from bough.ports import Contents, FileChange, Finished, Merged, Mount, Sandbox, Workspace, Workspaces
+from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 LIMIT = 20_000_000
 SHOWN = 2_000
@@ -37,39 +37,17 @@ class ProvisionedWorkspace:
         self.env: Mapping[str, str] = inner.env
         self.services: list[asyncio.Task[Finished]] = []
 
-    async def own(self, mount: Mount) -> bool:
-        return await self._inner.own(mount)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     async def furnish(self) -> None:
         await self._inner.furnish()
         await self._owner.set_up(self)
 
-    async def snapshot(self) -> str:
-        return await self._inner.snapshot()
-
-    async def restore(self, tree: str) -> None:
-        await self._inner.restore(tree)
-
-    async def clear(self, tree: str) -> None:
-        await self._inner.clear(tree)
-
-    async def lends(self, tree: str) -> bool:
-        return await self._inner.lends(tree)
-
-    async def list_others(self, tree: str) -> list[str]:
-        return await self._inner.list_others(tree)
-
-    async def mark(self) -> None:
-        await self._inner.mark()
-
-    async def list_altered(self) -> list[str]:
-        return await self._inner.list_altered()
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return await self._inner.checkpoint(tree, message)
-
 
 class ProvisionedWorkspaces:
+    """Workspaces whose checkouts are set up. What is about trees, and not checkouts, is the inner ones'."""
+
     def __init__(
         self,
         inner: Workspaces,
@@ -85,24 +63,21 @@ class ProvisionedWorkspaces:
         self._timeout = timeout
         self._open: dict[tuple[str, str], ProvisionedWorkspace] = {}
 
-    async def open(
-        self,
-        run: str,
-        task: str,
-        tree: str,
-        folder: str,
-        sides: Mapping[str, str] | None = None,
-        *,
-        start: str = "",
-        lender: Path | None = None,
-    ) -> Workspace:
-        inner = await self._inner.open(run, task, tree, folder, sides, start=start, lender=lender)
-        opened = ProvisionedWorkspace(inner, self)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def open(self, run: str, task: str, *args: Any, **kwargs: Any) -> Workspace:
+        opened = ProvisionedWorkspace(await self._inner.open(run, task, *args, **kwargs), self)
         earlier = self._open.get((run, task))
         if earlier is not None:
             opened.services, opened.env = earlier.services, earlier.env
         else:
-            await self._start_services(opened)
+            try:
+                for name, service in self._services.items():
+                    await self._start_service(opened, name, service)
+            except BaseException:
+                await self._end_services(opened)
+                raise
         self._open[run, task] = opened
         await self.set_up(opened)
         return opened
@@ -120,14 +95,6 @@ class ProvisionedWorkspaces:
             await self._run_once(workspace, self._setup, "The set-up", {}, self._timeout)
 
     # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def _start_services(self, workspace: ProvisionedWorkspace) -> None:
-        try:
-            for name, service in self._services.items():
-                await self._start_service(workspace, name, service)
-        except BaseException:
-            await self._end_services(workspace)
-            raise
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
         # Its own temporary files, since those of the checkout are cleared before every check.
@@ -192,41 +159,6 @@ class ProvisionedWorkspaces:
         return await self._sandbox.run(
             _make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
         )
-
-    # ── about trees, not checkouts ──────────────────────────────────────────────────────────────────────────────
-
-    async def take(self) -> str:
-        return await self._inner.take()
-
-    async def sweep(self, run: str, mark: str) -> None:
-        await self._inner.sweep(run, mark)
-
-    async def changes(self, base: str, tree: str) -> list[FileChange]:
-        return await self._inner.changes(base, tree)
-
-    async def paths(self, tree: str) -> list[str]:
-        return await self._inner.paths(tree)
-
-    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        return await self._inner.texts(tree, paths)
-
-    async def contents(self, tree: str) -> Contents:
-        return await self._inner.contents(tree)
-
-    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        return await self._inner.graft(tree, base, paths, texts)
-
-    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        return await self._inner.diff(base, tree, stat)
-
-    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        return await self._inner.merge(base, ours, theirs)
-
-    async def edges(self, base: str, tree: str) -> list[Edge]:
-        return await self._inner.edges(base, tree)
-
-    async def apply(self, base: str, tree: str) -> list[FileChange]:
-        return await self._inner.apply(base, tree)
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:

@@ -145,9 +145,12 @@ def _read_mapped_folders(finder: str) -> list[Path]:
 
 def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment | None:
     home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
+    named = env.get("UV_PROJECT_ENVIRONMENT", "")
+    # Only where PDM keeps them: the file is the repository's, and could name any folder.
+    prefix = Path((project / ".pdm-python").text().strip()).parent.parent
     for by, found in (
-        ("uv", _find_uv(project, env)),
-        ("PDM", _find_pdm(project, home)),
+        ("uv", project.shown / named if named and (project / "uv.lock").is_regular() else None),
+        ("PDM", prefix if prefix.parent == home / ".local" / "share" / "pdm" / "venvs" else None),
         ("Poetry", _find_poetry(project, env, home)),
         ("Hatch", _find_hatch(project, env, home)),
         ("Pipenv", _find_pipenv(project, env, home)),
@@ -156,17 +159,6 @@ def _find_kept_elsewhere(project: Place, env: Mapping[str, str]) -> Environment 
         if found is not None and has_interpreter(found):
             return Environment(found, "", by)
     return None
-
-
-def _find_uv(project: Place, env: Mapping[str, str]) -> Path | None:
-    named = env.get("UV_PROJECT_ENVIRONMENT", "")
-    return project.shown / named if named and (project / "uv.lock").is_regular() else None
-
-
-def _find_pdm(project: Place, home: Path) -> Path | None:
-    """Only where PDM keeps them: the file is the repository's, and could name any folder."""
-    prefix = Path((project / ".pdm-python").text().strip()).parent.parent
-    return prefix if prefix.parent == home / ".local" / "share" / "pdm" / "venvs" else None
 
 
 def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
@@ -219,7 +211,7 @@ def _find_conda(project: Place, env: Mapping[str, str], home: Path) -> Path | No
 
 
 def _resolve(project: Place) -> str:
-    """As tools name it in their hashes."""
+    """The project's path as tools name it in their hashes."""
     return os.path.realpath(project.shown)
 
 

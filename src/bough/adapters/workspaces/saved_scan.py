@@ -18,8 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.calm import calm
-from bough.adapters.workspaces.file_index import File, FileIndex, Folder
+from bough.adapters.workspaces.file_index import File, FileIndex, Folder, pause_collector
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.stamps import SECOND, STAMP, is_sure, look_at
 from bough.adapters.workspaces.watch import ChangedFolders
@@ -80,7 +79,7 @@ def _list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:
     """It may get lost: then everything is read again. `now`: the time before the scan, or until which only bough
     wrote."""
-    with calm():
+    with pause_collector():
         kept: _Kept = (
             sorted(
                 (where, each.id, each.files, _settled_stamp(each, now), each.rules, sorted(each.ignored))
@@ -134,7 +133,7 @@ def load(path: Path) -> tuple[SavedScan, FileIndex] | None:
     end = len(body) - _SEAL - _LENGTH.size
     (length,) = _LENGTH.unpack_from(body, end)
     try:
-        with calm():
+        with pause_collector():
             kept = msgspec.msgpack.decode(memoryview(body)[end - length : end], type=_Kept)
             found = _read_kept(kept)
     except msgspec.MsgspecError:

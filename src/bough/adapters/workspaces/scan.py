@@ -23,7 +23,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     FOLDER,
@@ -34,6 +33,7 @@ from bough.adapters.workspaces.file_index import (
     Folder,
     Tracked,
     join_path,
+    pause_collector,
 )
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.stamps import is_sure, make_stamp
@@ -171,7 +171,7 @@ class Scanner(Struct):
         changed: ChangedFolders | None,
         told: bool,
     ) -> FileIndex:
-        with calm():
+        with pause_collector():
             look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
             found = look.through(changed)
             if look.rules_changed:
@@ -283,9 +283,19 @@ class _Look:
         except PermissionError as error:
             raise self._make_unreadable_error(path) from error
         if b".gitignore" in folder.other:
-            self._refuse_rules(path, handle)
+            # Rules that are a pipe or a device: git would wait for them.
+            if not self._by.own:
+                where = os.fsdecode(join_path(path, b".gitignore"))
+                raise WorkspaceError(
+                    f"{where} in {os.fsdecode(self._by.top)} is not a file: remove it, then run bough again."
+                )
+            handles.remove_in(handle, b".gitignore")
         if path and any(item.name == b".git" for item in items):
-            self._enter_repository(path)
+            # What an embedded repository tracks is kept, even when it was ignored before the repository was made.
+            if self._settled and not self._by.own and path not in self._before.embedded:
+                self.rules_changed = True
+            self._found.embedded.add(path)
+            self._tracked.add(self._by.embedded(path))
         reserved = {item.name for item in items if is_reserved(item.name) or (not path and item.name.lower() == HOME)}
         folder.other |= reserved
         return [
@@ -293,22 +303,6 @@ class _Look:
             for item in items
             if item.name not in reserved and not (item.kind == LINK and self._is_shared(path, folder, item.name))
         ]
-
-    def _refuse_rules(self, path: bytes, handle: int) -> None:
-        """Rules that are a pipe or a device: git would wait for them."""
-        if not self._by.own:
-            where = os.fsdecode(join_path(path, b".gitignore"))
-            raise WorkspaceError(
-                f"{where} in {os.fsdecode(self._by.top)} is not a file: remove it, then run bough again."
-            )
-        handles.remove_in(handle, b".gitignore")
-
-    def _enter_repository(self, path: bytes) -> None:
-        """What an embedded repository tracks is kept, even when it was ignored before the repository was made."""
-        if self._settled and not self._by.own and path not in self._before.embedded:
-            self.rules_changed = True
-        self._found.embedded.add(path)
-        self._tracked.add(self._by.embedded(path))
 
     def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
         """Files of the folder that are kept, if they still exist."""
@@ -370,7 +364,11 @@ class _Look:
             path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever its content.
-            self._count_new(path, before)
+            self._new += before is None and path not in self._tracked
+            if self._wanted is None and self._new > self._by.bounds.files:
+                raise Unkeepable(
+                    f"There are more than {self._by.bounds.files:,} new files: {_shorten(path)} is one of them."
+                )
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
                 mode, id = LINK, self._read_link(name, within)
@@ -395,13 +393,6 @@ class _Look:
             return self._read_contents(join_path(folder, b".gitignore"), within, size) or b""
         except (FileNotFoundError, NotADirectoryError):
             return b""
-
-    def _count_new(self, path: bytes, before: File | None) -> None:
-        self._new += before is None and path not in self._tracked
-        if self._wanted is None and self._new > self._by.bounds.files:
-            raise Unkeepable(
-                f"There are more than {self._by.bounds.files:,} new files: {_shorten(path)} is one of them."
-            )
 
     def _read_contents(self, path: bytes, within: int, size: int) -> bytes | None:
         bounds = self._by.bounds

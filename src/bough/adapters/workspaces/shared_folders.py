@@ -43,15 +43,13 @@ def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join_path(folder, entry.name)
-            if entry.name in names and _is_kept_current(entry):
+            # Cargo rebuilds what a checkout has changed; others may keep using what was built from a file that is gone.
+            if entry.name in names and (
+                entry.name != b"target" or os.path.lexists(join_path(entry.path, b".rustc_info.json"))
+            ):
                 yield path
             elif depth < _DEEPEST and not entry.name.startswith(b"."):
                 folders.append((path, depth + 1))
-
-
-def _is_kept_current(folder: os.DirEntry[bytes]) -> bool:
-    """Cargo rebuilds what a checkout has changed; others may keep using what was built from a file that is gone."""
-    return folder.name != b"target" or os.path.lexists(join_path(folder.path, b".rustc_info.json"))
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
@@ -71,7 +69,14 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
             continue
         if not os.path.lexists(link):
             if _leads_out(join_path(person, path)):
-                _spread(join_path(person, path), link)
+                # A folder of the workspace's own with a link for every installed package; the project's packages are
+                # its own.
+                disk.retry_with_access(partial(os.mkdir, link), os.path.dirname(link))
+                for name, entry in _list_packages(join_path(person, path)):
+                    if b"/" in name:
+                        os.makedirs(os.path.dirname(join_path(link, name)), exist_ok=True)
+                    own = _leads_outward(name, entry)
+                    os.symlink(os.readlink(entry.path) if own else entry.path, join_path(link, name))
                 made.append(path)
                 continue
             disk.retry_with_access(partial(os.symlink, join_path(person, path), link), os.path.dirname(link))
@@ -119,13 +124,3 @@ def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
     """A relative link out of `node_modules`: `../packages/web`, and one level more from inside a scope."""
     up = b"../" * (1 + name.count(b"/"))
     return entry.is_symlink() and os.readlink(entry.path).startswith(up)
-
-
-def _spread(source: bytes, target: bytes) -> None:
-    """A folder of the workspace's own with a link for every installed package; the project's packages are its own."""
-    disk.retry_with_access(partial(os.mkdir, target), os.path.dirname(target))
-    for name, entry in _list_packages(source):
-        if b"/" in name:
-            os.makedirs(os.path.dirname(join_path(target, name)), exist_ok=True)
-        own = _leads_outward(name, entry)
-        os.symlink(os.readlink(entry.path) if own else entry.path, join_path(target, name))

@@ -33,7 +33,9 @@ class Surroundings(Struct, frozen=True):
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
         """The variables of commands in the checkout of a task."""
         found = {TASK: task, PORT: str(port)}
-        path = os.pathsep.join([*self._list_program_folders(root), self.path])
+        # Where node's package managers put a project's own programs.
+        place = root / "node_modules" / ".bin"
+        path = os.pathsep.join([*([str(place)] if place.is_dir() else []), self.path])
         if self.environment is not None:
             found |= self.environment.variables(root, path)
         elif path != self.path:
@@ -41,11 +43,6 @@ class Surroundings(Struct, frozen=True):
         if self.sources:
             found["PYTHONPATH"] = os.pathsep.join(str(root / source) for source in self.sources)
         return {**found, **self.variables}
-
-    def _list_program_folders(self, root: Path) -> list[str]:
-        """Where node's package managers put a project's own programs."""
-        place = root / "node_modules" / ".bin"
-        return [str(place)] if place.is_dir() else []
 
 
 def find_free_port() -> int:

@@ -45,7 +45,7 @@ class TreeCache:
         return found
 
     def paths(self, tree: str) -> list[str]:
-        """Of all its files, in order: the cost grows with their number."""
+        """The paths of all its files, in order: the cost grows with their number."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
             listed = [format_path(path) for path in sorted(path for path, _ in found.files())]

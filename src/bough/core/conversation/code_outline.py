@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 
@@ -66,6 +65,8 @@ def extract_added_lines(text: str, before: str | None) -> str:
     """What was added to or changed in a document, with one line of context; a new one in full."""
     if before is None:
         return text
+    import difflib
+
     lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="", n=1)
     return "\n".join("…" if line.startswith("@@") else line for line in list(lines)[2:])
 
@@ -145,6 +146,8 @@ def _find_new_lines(text: str, before: str | None) -> set[int]:
     lines = text.splitlines()
     if before is None:
         return {*range(len(lines))}
+    import difflib
+
     blocks = difflib.SequenceMatcher(None, before.splitlines(), lines).get_opcodes()
     return {number for tag, _, _, start, end in blocks if tag != "equal" for number in range(start, end)}
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from xml.parsers import expat
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
@@ -41,6 +40,8 @@ def read_junit(
     """
     if len(xml) > LARGEST:
         return None
+    from xml.parsers import expat
+
     reader = _JUnitReader(root, identify or make_plain_id)
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = reader.doctype

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from bough.adapters.sandboxes import spawner
+from bough.adapters.sandboxes.orders import END, END_NOW, GRACE, HIRE, PATIENCE, QUIT
 from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 from bough.trust.programs import run_program
@@ -32,7 +32,7 @@ print(namespaces.probe()) if PROBE else spawner.serve()
 """
 _IDLE = 8
 """Supervisors that are kept for later; more than that were for a burst."""
-_PATIENCE = spawner.GRACE + spawner.PATIENCE + 2.0
+_PATIENCE = GRACE + PATIENCE + 2.0
 """Seconds to wait for the report on a command that was told to end."""
 _PROBING = (_PATIENCE, 4 * _PATIENCE)
 """Seconds that a probe may take, each time that it is tried: a busy machine is slow."""
@@ -96,7 +96,7 @@ class SupervisorPool:
         socket.send_fds(control, [head], handles)
         return control
 
-    def take_back(self, control: socket.socket) -> None:
+    def give_back(self, control: socket.socket) -> None:
         if len(self._idle) < _IDLE:
             self._idle.append(control)
         else:
@@ -107,7 +107,7 @@ class SupervisorPool:
         try:
             for _ in range(2):
                 with suppress(BrokenPipeError, ConnectionResetError):
-                    socket.send_fds(self._orders or self._start(), [spawner.HIRE], [theirs.fileno()])
+                    socket.send_fds(self._orders or self._start(), [HIRE], [theirs.fileno()])
                     return control
                 self._end()
                 self._orders = None
@@ -145,7 +145,7 @@ class SupervisorPool:
 
 def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
     with suppress(OSError):
-        orders.send(spawner.QUIT)  # closing has the same effect, unless another process holds a copy of the socket
+        orders.send(QUIT)  # closing has the same effect, unless another process holds a copy of the socket
     orders.close()
     while idle:
         idle.pop().close()
@@ -158,14 +158,14 @@ class Command:
 
     def __init__(
         self,
-        crew: SupervisorPool,
+        pool: SupervisorPool,
         length: int,
         limit: int,
         progress: Callable[[str], None],
         handles: Sequence[int] = (),
     ) -> None:
         self.output = bytearray()
-        self._crew = crew
+        self._pool = pool
         self._limit = limit
         self._progress = progress
         self._news_at = 0.0
@@ -178,7 +178,7 @@ class Command:
         self._drained = asyncio.Event()
         self._pipe, writes = os.pipe()
         try:
-            self._control = crew.assign(length, [writes, *handles])
+            self._control = pool.assign(length, [writes, *handles])
         except BaseException:
             os.close(self._pipe)
             raise
@@ -200,7 +200,7 @@ class Command:
         os.close(self._pipe)
         # One that got an order may have finished already, and would take it for its next request.
         if error is None and self._said.endswith(b"\n") and not self._told:
-            self._crew.take_back(self._control)
+            self._pool.give_back(self._control)
         else:
             self._control.close()
 
@@ -215,12 +215,12 @@ class Command:
             async with asyncio.timeout(timeout):
                 killed = await self._over
             if killed:
-                self._tell(spawner.END_NOW)
+                self._tell(END_NOW)
         except TimeoutError:
             killed = f"after {timeout:g} s"
-            self._tell(spawner.END)
+            self._tell(END)
         except asyncio.CancelledError:
-            self._tell(spawner.END_NOW)
+            self._tell(END_NOW)
             # A second cancellation cuts this wait short; the command is killed anyway.
             await self.report()
             raise

@@ -1,0 +1,167 @@
+"""The trees of a project's runs, apart from any checkout: what is in them, how they differ, what merging two gives."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bough.adapters.workspaces.apply import Applying, Move, format_path
+from bough.adapters.workspaces.file_index import LINK, Entry, File, write_tree
+from bough.adapters.workspaces.home import prepare_repository
+from bough.adapters.workspaces.merge import merge_trees
+from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.repository import Repository, TreeContents, require_tree_id
+from bough.adapters.workspaces.tree_cache import find_moves, make_move
+from bough.adapters.workspaces.workspace import in_thread
+from bough.core.active_files import Edge, find_edge
+from bough.core.verdict.texts import LineCount
+from bough.ports import FileChange, Merged
+
+_LEFTOVER = 24 * 3600.0
+
+
+class GitTrees:
+    """The trees kept for the project at `root`; `home` is its `.bough`."""
+
+    def __init__(self, root: Path, home: Path) -> None:
+        self._root = root
+        self._home = home
+        self._repository = Repository(home)
+        self._top = os.fsencode(root)
+        self._ready = False
+        self._lock = threading.Lock()
+
+    def _prepared(self, *trees: str) -> Repository:
+        """The repository, ready to be used, with these trees in it."""
+        with self._lock:
+            if not self._ready:
+                try:
+                    prepare_repository(self._home)
+                    # What another process is writing right now looks the same as what a crash left, so only old
+                    # leftovers go.
+                    self._repository.objects.recover(time.time() - _LEFTOVER)
+                except OSError as error:
+                    # What exists can be read, even where nothing can be written.
+                    if (
+                        error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS)
+                        or not self._repository.path.is_dir()
+                    ):
+                        raise
+                self._ready = True
+        return self._repository
+
+    @in_thread("compare")
+    def changes(self, base: str, tree: str) -> list[FileChange]:
+        return [FileChange(move.kind, format_path(move.path)) for move in self._list_moves(base, tree)]
+
+    def _list_moves(self, base: str, tree: str) -> list[Move]:
+        repository = self._prepared(base, tree)
+        if repository.listings.know_of(base, tree):  # then there is no need to ask git
+            return find_moves(repository.listings.found(base), repository.listings.found(tree))
+        parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
+        moves = []
+        for head, path in zip(parts[::2], parts[1::2], strict=False):
+            old_mode, new_mode, old, new, _ = head.removeprefix(b":").split()
+            before = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
+            after = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
+            moves.append(make_move(path, before, after))
+        return moves
+
+    @in_thread("list files")
+    def paths(self, tree: str) -> list[str]:
+        return self._prepared(tree).listings.paths(tree)
+
+    @in_thread("read files")
+    def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        return TreeContents(self._prepared(tree), tree).read(paths)
+
+    @in_thread("list files")
+    def contents(self, tree: str) -> TreeContents:
+        return TreeContents(self._prepared(tree), tree)
+
+    @in_thread("combine files")
+    def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        repository = self._prepared(tree, base)
+        found = repository.listings.found(tree).copy()
+        back = repository.at(base, paths)
+        for path in repository.at(tree, paths):
+            found.remove(path)
+        for path, file in back.items():
+            found.replace(path, file)  # Where one has a file and the other a folder, the base's stays.
+        with Batch(repository.objects) as batch:
+            for name, text in texts.items():
+                path = os.fsencode(name)
+                known = found.file(path)
+                id = batch.add(b"blob", text.encode(errors="surrogateescape"))
+                found.replace(path, File(known.mode if known is not None else b"100644", id, b"", sure=False))
+            made = write_tree(found, batch)
+            batch.flush()
+        repository.listings.know(made.hex(), found)
+        return made.hex()
+
+    @in_thread("read files")
+    def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        """Mode and content of those files of a tree that exist."""
+        repository = self._prepared(tree)
+        found = {format_path(path): file for path, file in repository.at(tree, paths).items()}
+        contents = repository.git.blobs([entry.id for entry in found.values()])
+        bodies = [b"".join(pieces) for pieces in contents]
+        return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
+
+    @in_thread("compare")
+    def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        return self._diff(base, tree, "--stat" if stat else "-p")
+
+    @in_thread("compare")
+    def count_changes(self, base: str, tree: str) -> list[LineCount]:
+        """Every changed file with the number of lines added and removed."""
+        said = self._diff(base, tree, "--numstat", "-z")
+        entries = [entry.split("\t", 2) for entry in said.split("\0") if entry.count("\t") > 1]
+        return [
+            LineCount(path, 0, 0, True) if added == "-" else LineCount(path, int(added), int(removed))
+            for added, removed, path in entries
+        ]
+
+    @in_thread("compare")
+    def diff_file(self, base: str, tree: str, path: str) -> str:
+        """The diff of one file. What its name says is no pattern."""
+        return self._diff(base, tree, "-p", paths=[f":(literal,top){path}"])
+
+    def _diff(self, base: str, tree: str, *form: str, paths: Sequence[str] = ()) -> str:
+        return self._prepared(base, tree).diff(base, tree, *form, paths=paths).decode(errors="replace")
+
+    @in_thread("merge the work of two tasks")
+    def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        repository = self._prepared(base, ours, theirs)
+        ids = (bytes.fromhex(require_tree_id(tree)) for tree in (base, ours, theirs))
+        joined = merge_trees(repository.git, repository.objects, *ids)
+        return Merged(
+            joined.tree.hex(),
+            tuple(format_path(each.path) for each in joined.conflicts),
+            tuple(each.says for each in joined.conflicts),
+            tuple(format_path(path) for path in joined.both),
+            joined.marked.hex() if joined.both else "",
+        )
+
+    @in_thread("compare")
+    def edges(self, base: str, tree: str) -> list[Edge]:
+        moves = [move for move in self._list_moves(base, tree) if move.target is not None]
+        links = {move.target.id for move in moves if move.target is not None and move.target.mode == LINK}
+        contents = self._repository.git.blobs(list(links))
+        targets = {id: b"".join(pieces) for id, pieces in zip(links, contents, strict=True)}
+        found = []
+        for path, before, after in ((format_path(move.path), move.base, move.target) for move in moves):
+            if after is not None:
+                was = before.mode.decode() if before is not None else ""
+                found.append(find_edge(path, was, after.mode.decode(), format_path(targets.get(after.id, b""))))
+        return [each for each in found if each is not None]
+
+    @in_thread("write to {self._root}")
+    def apply(self, base: str, tree: str) -> list[FileChange]:
+        moves = self._list_moves(base, tree)
+        Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
+        return [FileChange(move.kind, format_path(move.path)) for move in moves]
