@@ -17,6 +17,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bough import app
+from bough.app.run_ports import open_ports
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
@@ -84,7 +85,7 @@ class Journal:
 @asynccontextmanager
 async def ports_in(session: app.Session, model: Model, fuse: Fuse | None = None) -> AsyncIterator[Ports]:
     choices = app.Choices(model=model)
-    async with session._ports(choices.models(session.config.models), choices, app.RunObserver()) as ports:
+    async with open_ports(session, choices.models(session.config.models), choices, app.RunObserver()) as ports:
         yield fuse.wrap(ports) if fuse else ports
 
 

@@ -20,15 +20,16 @@ from bough.core.verdict.registry import LANGUAGES as LANGUAGES_KNOWN
 from bough.core.verdict.registry import RUNNERS
 
 SOURCE = Path(bough.__file__).parent
-_SHOWING = {"core", "ports", "trust", "app", "views", "config", "workflows", "demo", "installed"}
+_SHOWING = {"core", "ports", "steering", "trust", "app", "views", "config", "workflows", "demo", "installed"}
 MAY_IMPORT = {
     "core": {"core"},
-    "ports": {"core"},
+    "steering": {"core"},
+    "ports": {"core", "steering"},
     "slots": {"core"},
     "trust": {"core", "trust"},
     "installed": {"core"},
-    "engine": {"core", "ports", "slots", "trust", "engine"},
-    "adapters": {"core", "ports", "slots", "trust", "installed", "adapters"},
+    "engine": {"core", "ports", "steering", "slots", "trust", "engine"},
+    "adapters": {"core", "ports", "steering", "slots", "trust", "installed", "adapters"},
     "testing": {"core", "ports", "testing"},
     "config": {"core", "trust"},
     "workflows": {"core", "trust"},
@@ -38,7 +39,7 @@ MAY_IMPORT = {
     "interfaces/web": {*_SHOWING, "interfaces/web"},
     "interfaces/acp": {*_SHOWING, "interfaces/acp"},
     "interfaces/mcp": {*_SHOWING, "interfaces/mcp"},
-    "app": {"core", "ports", "trust", "engine", "adapters", "config", "views", "installed", "app"},
+    "app": {"core", "ports", "steering", "trust", "engine", "adapters", "config", "views", "installed", "app"},
     "api": {"core", "ports", "app", "workflows", "views"},
     "demo": {"core", "ports", "trust", "adapters/models"},
     "__main__": {"interfaces"},
@@ -247,7 +248,7 @@ OPENERS = {
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
-        adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/optimise app/session
+        adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/project
         app/worker_service engine/task_workspace adapters/verifiers/baselines
         adapters/verifiers/check_runner
     """,

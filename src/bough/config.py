@@ -199,31 +199,21 @@ PERSON_ONLY = {
 }
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have their own section."""
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "models": Models.__struct_fields__,
-    "limits": tuple(name for name in Rules.__struct_fields__ if name not in (*OWN_SECTIONS, "accept_failing", "scout")),
-    "budget": Limits.__struct_fields__,
-    "stuck": StuckRules.__struct_fields__,
-    "ladder": LadderRules.__struct_fields__,
-    "planning": PlanningRules.__struct_fields__,
-    "compaction": CompactionRules.__struct_fields__,
-    "checks": CheckRules.__struct_fields__,
-    "acceptance": AcceptanceRules.__struct_fields__,
-    "sandbox": SandboxSettings.__struct_fields__,
-    "approve": ApproveSettings.__struct_fields__,
-    "check": CheckSettings.__struct_fields__,
-    "workspace": WorkspaceSettings.__struct_fields__,
-    "builders": BuilderSettings.__struct_fields__,
-    "backlog": BacklogSettings.__struct_fields__,
-}
 NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names that the person chooses."""
-MANY = frozenset(
-    {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
-    | {("ladder", "tactics")}
-    | {("checks", "allow_test_changes"), ("sandbox", "readable")}
-    | {("workspace", "link"), ("workspace", "copy"), ("approve", "commands")}
-)
+SECTIONS: dict[str, tuple[str, ...]] = {
+    section: tuple(getattr(Config(), section).__struct_fields__)
+    for section in Config.__struct_fields__
+    if section not in NAMED
+}
+"""The keys of the others."""
+SECTIONS["limits"] = tuple(key for key in SECTIONS["limits"] if key not in (*OWN_SECTIONS, "accept_failing", "scout"))
+MANY = {("checks", "allow_test_changes")} | {
+    (section, key)
+    for section, keys in SECTIONS.items()
+    for key in keys
+    if isinstance(getattr(getattr(Config(), section), key), tuple)
+}
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
 """Bytes of a settings file. `pyproject.toml` serves other tools too."""
@@ -398,7 +388,7 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
 
 
 def _tool_servers(folder: Path) -> dict[str, Any]:
-    """Those of the repository's `.mcp.json`, which many tools share."""
+    """The tool servers of the repository's `.mcp.json`, which many tools share."""
     try:
         return read(_read_text(folder, ".mcp.json"))
     except UnicodeDecodeError:

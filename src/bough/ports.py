@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
-from itertools import takewhile
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -14,7 +13,7 @@ from msgspec import Struct, field
 from bough.core.acceptance.probes import Form, Probe, Probed
 from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
-from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
+from bough.core.events import AnyEvent, BaseChecked, Record, TaskCreated, ToolServersListed
 from bough.core.ladder.tactics import NO_TALLY, Tally
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
@@ -22,6 +21,7 @@ from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
 from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.texts import FileChange as FileChange
+from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
@@ -140,7 +140,7 @@ class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
     def of(self, model: str) -> Spoken:
-        """By the model's name (`provider:model`)."""
+        """The protocol of a model, by its name (`provider:model`)."""
         ...
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
@@ -358,7 +358,7 @@ class Workspaces(Protocol):
         ...
 
     async def contents(self, tree: str) -> Contents:
-        """For callers that need few of many files."""
+        """The files of a tree, for callers that need few of many."""
         ...
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
@@ -366,7 +366,7 @@ class Workspaces(Protocol):
         ...
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        """As a unified diff, or as git's short statistics."""
+        """The change as a unified diff, or as git's short statistics."""
         ...
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
@@ -568,71 +568,6 @@ class Verifier(Protocol):
         ...
 
 
-class Stop:
-    """A person's request to stop: after the current effect, or (`now`) at once."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.now = False
-        self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
-        """How the run then rests."""
-        self._wake: list[Callable[[], None]] = []
-
-    def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
-        self.requested, self.now = True, self.now or now
-        self.halt = halt or self.halt
-        for wake in list(self._wake):
-            wake()
-
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` whenever a stop is requested, until the returned function is called."""
-        self._wake.append(wake)
-        return lambda: self._wake.remove(wake)
-
-
-class Inbox:
-    """People's messages to the run, oldest first. The run's holder fills it."""
-
-    def __init__(self) -> None:
-        self._said: list[Record] = []
-        self._wake: list[Callable[[], None]] = []
-        self.look: Callable[[], Awaitable[None]] | None = None
-        """Reads what was posted just now."""
-        self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
-        """Writes to the stream that people post to."""
-
-    def add(self, record: Record) -> None:
-        self._said.append(record)
-        for wake in list(self._wake):
-            wake()
-
-    def after(self, seq: int) -> list[Record]:
-        """Messages after that one."""
-        newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
-        return list(newer)[::-1]
-
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` on every message, until the returned function is called."""
-        self._wake.append(wake)
-        return lambda: self._wake.remove(wake)
-
-
-class Fence:
-    """Whether this process may still act for its run: crossed before every effect. A process that was away (stopped,
-    suspended) while another took the run over is turned back here."""
-
-    def __init__(self) -> None:
-        self._check: Callable[[], Awaitable[None]] | None = None
-
-    def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
-        """From now on `check` has to pass; None: nothing is held, and nothing has to."""
-        self._check = check
-
-    async def cross(self) -> None:
-        if self._check is not None:
-            await self._check()
-
-
 class Executor(Protocol):
     """Runs tasks on workers elsewhere. The journal records the results; this only finds a worker."""
 
@@ -641,7 +576,7 @@ class Executor(Protocol):
         ...
 
     async def carry(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Until it rests, as `Crew.carry`. When cancelled, it calls the worker off before it returns."""
+        """Run the task until it rests, as `Crew.carry` does. When cancelled, it first calls the worker off."""
         ...
 
 

@@ -17,7 +17,8 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import UsageError
-from bough.ports import Fence, Sandbox
+from bough.ports import Sandbox
+from bough.steering import Fence
 
 from .sandboxes import CONFINING, PLANTED, PROMISES, Promise
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bough import app
+from bough.app.run_ports import open_ports
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Result, Said, Usage
@@ -99,7 +100,9 @@ async def nobody(question: str) -> str:
 async def _ports(session: app.Session, fuse: Fuse | None) -> AsyncIterator[Ports]:
     main, strong = ScriptedModel(model_answer, "scripted:main"), ScriptedModel(model_answer, "scripted:strong")
     choices = app.Choices(model=main, strong_model=strong)
-    async with session._ports(choices.models(session.config.models), choices, app.RunObserver(ask=nobody)) as ports:
+    async with open_ports(
+        session, choices.models(session.config.models), choices, app.RunObserver(ask=nobody)
+    ) as ports:
         yield fuse.wrap(ports) if fuse else ports
 
 

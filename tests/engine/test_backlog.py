@@ -19,7 +19,7 @@ from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import Backlog
 from bough.core.errors import NotFound, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied
-from bough.ports import Stop
+from bough.steering import Stop
 from bough.testing import ScriptedModel
 from tests.harness import git
 

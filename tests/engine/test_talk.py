@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bough import app
 from bough.app import run_messages
+from bough.app.run_ports import open_ports
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
@@ -21,7 +22,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import TaskTalk
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
-from bough.ports import Inbox
+from bough.steering import Inbox
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, carry_out, git, journal_of, make_project, resume
@@ -133,7 +134,7 @@ async def asking(project: Path, fuse: Fuse | None, answer: str | None, again: bo
 
     async with app.open_session(project, create=True) as session:
         models = choices.models(session.config.models)
-        async with session._ports(models, choices, app.RunObserver(ask=person)) as ports:
+        async with open_ports(session, models, choices, app.RunObserver(ask=person)) as ports:
             ports = fuse.wrap(ports) if fuse else ports
             if again:
                 run = await session.run("test-run")

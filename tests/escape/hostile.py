@@ -29,6 +29,7 @@ from typing import Any
 
 from bough.app import Choices, RunObserver, open_session
 from bough.app.commit_messages import render_run_message
+from bough.app.run_models import find_endpoints
 from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.planning.plan import build_goal_step
@@ -719,9 +720,9 @@ def a_run_that_names_another_endpoint_gets_the_key(place: Place) -> list[str]:
         async with open_session(place.project, create=True) as session:
             for name, before in ((model, {model: evil}), (f"{model}@{evil}", {}), (f"{model}@{evil}", {model: evil})):
                 with contextlib.suppress(BoughError):
-                    found += session._endpoints({"main": name}, Choices(), before).values()
-            own = session._endpoints({"main": model}, Choices(base_url="https://mine.example/v1"))
-            again = session._endpoints({"main": model}, Choices(), own)
+                    found += find_endpoints(session, {"main": name}, Choices(), before).values()
+            own = find_endpoints(session, {"main": model}, Choices(base_url="https://mine.example/v1"))
+            again = find_endpoints(session, {"main": model}, Choices(), own)
         return [f"sent to: {url}" for url in found] + ([] if own == again else ["broken: the person's own endpoint"])
 
     return asyncio.run(go())

@@ -85,7 +85,9 @@ def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
 
 
 def test_stats_count_in_plain_words() -> None:
-    lines = _render_lines(compute_stats(records(BLOCKED)), 1)
+    made = compute_stats(records(BLOCKED))
+    assert made.deepest == 1
+    lines = _render_lines(made, 1)
     assert "stuck work: goes in circles once" in lines
     assert "rungs taken: splits the task once" in lines
 

@@ -88,7 +88,7 @@ def test_the_list_says_what_each_command_says_itself(name: str) -> None:
 
 def test_every_command_is_listed_and_every_one_listed_is_there() -> None:
     folder = Path(sys.modules["bough.interfaces.cli.entry"].__file__ or "").parent
-    with_command = {path.stem for path in folder.glob("*.py") if "\ndef command(" in path.read_text()}
+    with_command = {path.stem for path in folder.glob("*.py") if "def command(" in path.read_text()}
     assert with_command == set(COMMANDS)
 
 

@@ -20,10 +20,10 @@ from bough.core.errors import BoughError
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.acp import EditorSession
-from bough.interfaces.cli.execution import JsonDisplay
+from bough.interfaces.cli.display import JsonDisplay
 from bough.interfaces.cli.questions import Person
 from bough.interfaces.web.actions import act
-from bough.ports import Stop
+from bough.steering import Stop
 from bough.testing import ScriptedModel, call
 from bough.views.waiting import GivenAnswer, Waiting
 from tests.engine.test_planning import GOAL, PLAN, Office

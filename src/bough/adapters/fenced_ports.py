@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 from typing import Any, cast
 
-from bough.ports import Fence, Model, Sandbox, Tools, Workspace, Workspaces
+from bough.ports import Model, Sandbox, Tools, Workspace, Workspaces
+from bough.steering import Fence
 
 
 def fence_model(model: Model, fence: Fence) -> Model:

@@ -43,7 +43,7 @@ def name_activity_file(run: str) -> str:
 
 
 def load_activity(home: Path, run: str) -> dict[str, TaskActivity]:
-    """By task; empty where nothing lasts, or the run's process is on another machine."""
+    """What each task does; empty where nothing lasts, or the run's process is on another machine."""
     try:
         return msgspec.json.decode(Place(home, name_activity_file(run)).read(LONGEST), type=dict[str, TaskActivity])
     except (OSError, msgspec.MsgspecError):

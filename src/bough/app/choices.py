@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
+from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
 from bough.core.planning.attempts import build_attempts
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules
-from bough.ports import Approval, Model, Stop
+from bough.core.settings.agent_settings import OWN
+from bough.ports import Approval, Model
+from bough.steering import Stop
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -139,6 +142,10 @@ class Choices(Struct, frozen=True):
         chosen = {"main": self.agent, "strong": strong}
         return kept | {key: name for key, name in chosen.items() if name}
 
+    def outside(self, agents: Mapping[str, str], goal: Step) -> OutsideAgents:
+        """What outside agents of a new run see and reach."""
+        return OutsideAgents(agents, self.agent_env, self.agent_network or "", goal)
+
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
         """Names by tier. `otherwise`: the one to use when none is configured."""
         main = _get_name(self.model) or configured.main or otherwise
@@ -165,6 +172,23 @@ class Choices(Struct, frozen=True):
         """The caller's own models by name."""
         chosen = (self.model, self.fast_model, self.strong_model)
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
+
+
+class OutsideAgents(Struct, frozen=True):
+    """The agents of a run that are not bough's own."""
+
+    chosen: Mapping[str, str]
+    """By role or tier."""
+    env: tuple[str, ...]
+    """The variables that they see."""
+    network: str
+    """What they can reach."""
+    goal: Step
+    """The plan, which may name others."""
+
+    @property
+    def names(self) -> set[str]:
+        return {*self.chosen.values(), *list_named_agents(self.goal)} - {OWN}
 
 
 def mark_plan_first(step: Step, rules: Rules) -> Step:
@@ -195,7 +219,7 @@ class RunObserver(Struct, frozen=True):
     """Shows the person a command line that needs approval, and whose it is; anything but yes is a no."""
 
     def or_later(self, later: bool) -> RunObserver:
-        """When no one is there to ask and the answer may come later, everything waits for it."""
+        """The same, but with everything waiting for a later answer when no one is there to ask."""
         return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 

@@ -15,10 +15,8 @@ from bough.ports import Store
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
     from bough.adapters.stores.postgresql import PostgresStore
-    from bough.adapters.workspaces.git import GitWorkspaces
     from bough.adapters.workspaces.surroundings import Surroundings
     from bough.app.choices import Choices
-    from bough.app.session import Session
 
 
 def find_shared_store(store: Store) -> PostgresStore | None:
@@ -57,9 +55,9 @@ def open_workspaces(
     return workspaces
 
 
-async def start_dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
+async def start_dispatch(store: Store, choices: Choices) -> DbosExecutor | None:
     """Dispatches leaf tasks to workers; None: they run here."""
-    journal = find_shared_store(session.store)
+    journal = find_shared_store(store)
     if journal is None or choices.workers is False:
         if choices.workers:
             raise UsageError("--workers needs --store: it is for runs on many machines.")

@@ -12,11 +12,10 @@ from bough.adapters.sandboxes.approval import YES, Permit
 from bough.app.run_messages import answer_once, find_person, list_waiting
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.engine.first_answer import wait_for_first
 
 if TYPE_CHECKING:
     from bough.app.journal import Journal
-    from bough.ports import Inbox
+    from bough.steering import Inbox
 
 
 class AskAnywhere:
@@ -48,7 +47,7 @@ class AskAnywhere:
 
         self._recorded(await post(e.CommandHeld(id, line, task, until)))
         here = self._terminal(line, task) if self._terminal else asyncio.sleep(self._wait)
-        ruled = await wait_for_first(self._inbox, find, here)
+        ruled = await self._inbox.first(find, here)
         if not isinstance(ruled, e.CommandRuled):
             said = (ruled or "").strip()
             allow = said.lower() in YES

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from bough import config as settings
 from bough.adapters.agents.registry import KNOWN, choose_agent
 from bough.adapters.models.prices import find_window
+from bough.adapters.models.protocols import Setting
 from bough.adapters.models.providers import PROVIDERS, has_price, parse_model_name, probe_model
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.env import make_env
@@ -25,7 +26,7 @@ from bough.adapters.workspaces.home import find_root
 from bough.app.choices import Choices, RunObserver
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store
-from bough.app.model_knowledge import gather_knowledge
+from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.model_trial import MINUTES, ROUNDS, TASKS, try_model
 from bough.app.sandbox_breakout import try_to_break_out
 from bough.app.session import open_session
@@ -36,7 +37,6 @@ from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
 
 if TYPE_CHECKING:
-    from bough import config as settings
     from bough.core.events import BaseChecked
 
 
@@ -160,19 +160,27 @@ async def run_check(folder: Path | str) -> BaseChecked:
             disk.remove(bytes(home))
 
 
-async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
-    """Have the model do three tiny tasks, and report its protocol and the results."""
+async def _load_knowledge(
+    folder: Path | str, choices: Choices, setting: Setting | None = None
+) -> tuple[settings.Config, str, Knowledge]:
+    """The settings that apply, the main model, and what is known about it."""
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     config = settings.load_config(root, env, make_consent(root, env))
-    base_url = choices.base_url or config.models.base_url
     client = Client()
     try:
         name = choices.models(config.models)["main"]
-        setting = choices.protocol or config.models.protocol
-        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting=setting)
+        base_url = choices.base_url or config.models.base_url
+        chosen = setting or choices.protocol or config.models.protocol
+        return config, name, await gather_knowledge([name], base_url=base_url, client=client, env=env, setting=chosen)
     finally:
         await client.close()
+
+
+async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
+    """Have the model do three tiny tasks, and report its protocol and the results."""
+    config, name, known = await _load_knowledge(folder, choices)
+    env, base_url = dict(os.environ), choices.base_url or config.models.base_url
     spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
     window = known.window(name, config.models.window)
     tried = replace(
@@ -199,13 +207,5 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
 
 async def forget_model(folder: Path | str, choices: Choices) -> bool:
     """Forget what was learned about the model. Whether there was anything."""
-    env, root = dict(os.environ), find_root(require_folder(folder))
-    config = settings.load_config(root, env, make_consent(root, env))
-    client = Client()
-    try:
-        name = choices.models(config.models)["main"]
-        base_url = choices.base_url or config.models.base_url
-        known = await gather_knowledge([name], base_url=base_url, client=client, env=env, setting="auto")
-    finally:
-        await client.close()
+    _, name, known = await _load_knowledge(folder, choices, "auto")
     return known.protocols.forget(name.partition("@")[0])

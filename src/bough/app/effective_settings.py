@@ -63,7 +63,7 @@ def _list_everything(loaded: config.Config) -> Iterator[tuple[str, str]]:
 
 
 def _render_value(loaded: config.Config, section: str, key: str) -> str:
-    """As it is written in a file."""
+    """The value as it is written in a file."""
     within: Any = getattr(loaded, section)
     value = within[key] if isinstance(within, dict) else getattr(within, key)
     plain = msgspec.to_builtins(value)

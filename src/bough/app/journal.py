@@ -174,7 +174,6 @@ class Journal(Struct, frozen=True):
 @asynccontextmanager
 async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     """Open the journal of the project around a folder read-only: at once, without git, keys or settings."""
-
     root = find_root(require_folder(folder))
     check_home(root / ".bough")
     store = open_store(root, root / ".bough", create=False)

@@ -18,9 +18,9 @@ from bough.trust.files import Place
 
 if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
-    from bough.adapters.stores.sqlite import SqliteStore
 
 VARIABLE = "BOUGH_STORE"
+FILE = "stores"
 LOCAL = "local"
 """`--store local`: in the folder again."""
 
@@ -58,19 +58,13 @@ def remember_store(root: Path) -> None:
         return
     known[str(root)] = chosen
     lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
-    file = _get_file_path()
     with suppress(OSError):  # Where it cannot be kept, the person sets it each time.
-        make_state_folder()
-        Place(file.parent, file.name).write("".join(lines).encode())
-
-
-def _get_file_path() -> Path:
-    return find_state_folder() / "stores"
+        Place(make_state_folder(), FILE).write("".join(lines).encode())
 
 
 def _read_remembered() -> dict[str, str]:
     try:
-        lines = _get_file_path().read_text("utf-8").splitlines()
+        lines = (find_state_folder() / FILE).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
     pairs = (line.partition("\t") for line in lines)

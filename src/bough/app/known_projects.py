@@ -11,24 +11,17 @@ from bough.app.journal import require_folder
 from bough.app.journal_location import find_address
 from bough.trust.files import Place
 
-MOST = 200
-
-
-def _get_list_path() -> Path:
-    return find_state_folder() / "projects"
+LIST, MOST = "projects", 200
 
 
 def list_known_projects() -> list[Path]:
-    """Those that are still there, the latest first."""
+    """The known projects that are still there, the latest first."""
     try:
-        lines = _get_list_path().read_text("utf-8").splitlines()
+        lines = (find_state_folder() / LIST).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    return [root for root in map(Path, lines) if root.is_absolute() and (root / ".bough").is_dir() and _has_runs(root)]
-
-
-def _has_runs(root: Path) -> bool:
-    return (root / ".bough" / "journal.db").is_file() or find_address(root) != ""
+    known = (root for root in map(Path, lines) if root.is_absolute() and (root / ".bough").is_dir())
+    return [root for root in known if (root / ".bough" / "journal.db").is_file() or find_address(root)]
 
 
 def remember_project(root: Path) -> None:
@@ -36,11 +29,9 @@ def remember_project(root: Path) -> None:
     known = list_known_projects()
     if known[:1] == [root] or "\n" in str(root):
         return
-    file = _get_list_path()
     with suppress(OSError):
-        make_state_folder()
         lines = "".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST])
-        Place(file.parent, file.name).write(lines.encode())
+        Place(make_state_folder(), LIST).write(lines.encode())
 
 
 def write_private_page(name: str, page: str) -> Path | None:

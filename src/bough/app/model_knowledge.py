@@ -76,19 +76,14 @@ async def gather_knowledge(
             continue
         at = find_endpoint(name, where, env)
         settings[name] = settings[at.name] = setting
-        if at.base_url != PROVIDERS[_get_provider(at)].base_url or _get_provider(at) == "ollama":
+        provider = at.name.partition(":")[0]
+        if at.base_url != PROVIDERS[provider].base_url or provider == "ollama":
             places[name] = at
-    asked = (read_capabilities(client, at, _is_ollama(at)) for at in places.values())
+    asked = (
+        read_capabilities(client, at, at.name.startswith("ollama:") or ":11434" in at.host) for at in places.values()
+    )
     for (name, at), found in zip(places.items(), await asyncio.gather(*asked), strict=True):
         said[name] = said[at.name] = found
     addresses = {key: at.base_url for name, at in places.items() for key in (name, at.name)}
     memory = find_state_folder(env) / MEMORY
     return Knowledge(KnownProtocols(memory, settings, said, addresses, began), said)
-
-
-def _get_provider(at: Endpoint) -> str:
-    return at.name.partition(":")[0]
-
-
-def _is_ollama(at: Endpoint) -> bool:
-    return _get_provider(at) == "ollama" or ":11434" in at.host

@@ -32,7 +32,8 @@ from bough.core.ids import CONTROL, GOAL, slug
 from bough.core.journal.run_fold import Run
 from bough.core.planning.plan import build_goal_step
 from bough.core.tree.file_overlap import Touched
-from bough.ports import Claim, Stop
+from bough.ports import Claim
+from bough.steering import Stop
 from bough.views.run_view import Outcome
 
 OFTEN = 1.0

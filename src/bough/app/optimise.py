@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters import optimising
-from bough.adapters.models.wire import UNREADABLE
 from bough.app.choices import Choices, RunObserver
-from bough.app.prompts import load_prompt
+from bough.app.prompts import FILE, Learned, load_prompt
+from bough.app.run_models import find_endpoints
+from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core import events as e
 from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
@@ -28,34 +28,21 @@ from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import LONGEST, Lesson, Score, guidance_of, score_gate, score_plan, with_guidance
-from bough.core.planning.plan import PlanningRules, Tier
+from bough.core.planning.plan import Tier
 from bough.core.planning.size_estimate import SizeEstimate
 from bough.core.planning.tool_specs import GATE, PLAN
 from bough.core.tree.task_state import State
-from bough.engine.complexity_gate import describe, measure
+from bough.engine.complexity_gate import describe, describe_means, measure
 from bough.engine.consult import helper_prompt, render_answer
-from bough.engine.plan_means import describe_means
 from bough.ports import Ports
 from bough.trust.files import Place
 
 T = TypeVar("T")
 
-FILE = "optimised.json"
-"""Next to the journal."""
 FEWEST = 4
 """Finished runs that are needed: some to learn from, some to compare on."""
 TRIES = 3
 """Tries for a call whose answer breaks off."""
-
-
-class Learned(Struct, frozen=True):
-    """Guidance that did better than bough's own, and how much."""
-
-    guidance: str
-    plain: float
-    optimised: float
-    runs: int
-    model: str
 
 
 class Comparison(Struct, frozen=True):
@@ -116,7 +103,7 @@ async def optimise_planner(
         )
     models = choices.models(session.config.models)
     found, spent = [], Spent()
-    async with session._ports(models, choices, RunObserver(), session._endpoints(models, choices)) as ports:
+    async with open_ports(session, models, choices, RunObserver(), find_endpoints(session, models, choices)) as ports:
         for helper in HELPERS:
             known = [lesson for lesson in lessons if helper.name == "gate" or not lesson.atomic]
             if len(known) < FEWEST:
@@ -129,7 +116,7 @@ async def optimise_planner(
 
 
 class PlannerBench:
-    """Where the guidance of one helper is tried."""
+    """Tries other guidance for one helper."""
 
     def __init__(self, helper: Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
         self._helper = helper
@@ -147,11 +134,16 @@ class PlannerBench:
         plain = [await self._scored(self._plain, lesson) for lesson in held]
         self._tell(f"{name}: looking for better guidance on {len(learned)} other runs, {calls} answers at most")
         loop = asyncio.get_running_loop()
+
+        def ask(guidance: str, lesson: Lesson) -> str:
+            """The answer as the text that DSPy passes around."""
+            return msgspec.json.encode(_from_thread(loop, self._asked(guidance, lesson))).decode()
+
         study = optimising.Study(
             self._template,
             learned,
             self._helper.values,
-            ask=lambda guidance, lesson: _packed(_from_thread(loop, self._asked(guidance, lesson))),
+            ask=ask,
             score=lambda answer, lesson: self._helper.score(msgspec.json.decode(answer, type=Answer), lesson),
             propose=lambda guidance, seen: _from_thread(loop, self._propose(guidance, seen)),
             calls=calls,
@@ -213,11 +205,6 @@ class PlannerBench:
         self._spent.cost += answer.cost or 0.0
         self._spent.unpriced = self._spent.unpriced or answer.cost is None
         return replace(answer, extra="")
-
-
-def _packed(answer: Answer) -> str:
-    """As the text that DSPy passes around."""
-    return msgspec.json.encode(answer).decode()
 
 
 def _from_thread(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -293,22 +280,3 @@ def _keep(file: Path, found: Sequence[Comparison]) -> None:
             plain, optimised = each.means
             kept[each.helper] = Learned(each.guidance, plain, optimised, len(each.compared_on), each.model)
     Place(file.parent, file.name).write(msgspec.json.format(msgspec.json.encode(kept), indent=1))
-
-
-def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:
-    """Templates by name, as the settings want them."""
-    if rules.prompts == "plain":
-        return load_prompt
-    try:
-        learned = msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, Learned])
-    except (FileNotFoundError, *UNREADABLE):
-        learned = {}
-    if not learned:
-        raise UsageError(
-            '[planning] prompts = "optimised", but there are none: `bough optimise planner` looks for some.'
-        )
-    return partial(_prompt, {name: with_guidance(load_prompt(name), each.guidance) for name, each in learned.items()})
-
-
-def _prompt(learned: dict[str, str], name: str) -> str:
-    return learned.get(name) or load_prompt(name)

@@ -32,7 +32,7 @@ class Proposal(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As TOML, for editing."""
+        """The plan as TOML, for editing."""
         return write_workflow(self.plan)
 
     def own(self, text: str) -> Approval:

@@ -32,11 +32,13 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by:
     """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
     resumed."""
     words = _clean_words(text)
-    run = await journal.run(name)
-    if run.end is not None:
-        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
+    await _require_unfinished(journal, name)
     if task:
-        await _check_task(journal, name, task)
+        found = (await journal.view(name)).tasks.get(task)
+        if found is None:
+            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        if found.state in SETTLED and task != GOAL:
+            raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
     await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
     return await journal.store.holder(name, RUN)
 
@@ -46,8 +48,7 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
     rows = {row.requirement.number: row.requirement for row in (await journal.evidence(name)).rows}
     if number not in rows or not rows[number].superseded:
         raise UsageError(f"No message has replaced requirement {number} of {name}: see `bough report {name}`.")
-    if (await journal.run(name)).end is not None:
-        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
+    await _require_unfinished(journal, name)
     await journal.store.post(name, CONTROL, e.RequirementRestored(number, find_person()))
     return await journal.store.holder(name, RUN)
 
@@ -56,8 +57,7 @@ async def answer_question(journal: Journal, name: str, text: str, by: str = "", 
     """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
     answer waits for `resume`."""
     words = _clean_words(text)
-    if (await journal.run(name)).end is not None:
-        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
+    await _require_unfinished(journal, name)
     seen = await load_waiting(journal, name)
     asked = [each for each in seen.open(live=True) if each.kind == "question" and task in ("", each.task)]
     if not asked and any(each.kind == "question" for each in seen.answered):
@@ -129,9 +129,6 @@ def _clean_words(text: str) -> str:
     return words
 
 
-async def _check_task(journal: Journal, name: str, task: str) -> None:
-    found = (await journal.view(name)).tasks.get(task)
-    if found is None:
-        raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
-    if found.state in SETTLED and task != GOAL:
-        raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
+async def _require_unfinished(journal: Journal, name: str) -> None:
+    if (await journal.run(name)).end is not None:
+        raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')

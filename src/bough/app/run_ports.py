@@ -1,4 +1,4 @@
-"""Everything a run needs, put together from a session: loaded only when something runs."""
+"""Everything a run needs, put together from a project: loaded only when something runs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec import Struct
+
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
-from bough.adapters.models.admission import FirstContact, PacedModel
+from bough.adapters.models.admission import FirstContact, Gate, PacedModel
 from bough.adapters.models.protocols import NONE
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
@@ -23,27 +25,25 @@ from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
 from bough.app.activity import ActivityFile
-from bough.app.agent_pool import Agents
-from bough.app.choices import Choices, RunObserver
+from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
 from bough.app.command_approval import AskAnywhere
 from bough.app.model_knowledge import Knowledge, gather_knowledge
-from bough.app.outside_agents import Outside, list_outside_agents
-from bough.app.prompts import load_prompt
+from bough.app.outside_programs import Agents, make_servers
+from bough.app.project import Project
+from bough.app.prompts import choose_prompts
 from bough.app.run_messages import find_person
-from bough.app.servers import make_servers
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Spoken
 from bough.core.settings.agent_settings import MODEL
-from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, Verifier, Workspaces, nothing_runs
+from bough.ports import Model, Ports, Sandbox, Tools, Verifier, Workspaces
+from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
-    from bough.adapters.mcp.tools import McpTools
     from bough.adapters.telemetry import Spans
     from bough.adapters.verifiers.verifier import ProjectVerifier
-    from bough.app.session import Session
     from bough.core.acceptance.verdict import Check
     from bough.core.journal.run_fold import Run
     from bough.core.tree.task import Task
@@ -51,167 +51,156 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_ports(
-    session: Session,
+    project: Project,
     models: dict[str, str],
     choices: Choices,
     watch: RunObserver,
     endpoints: Mapping[str, str] = MappingProxyType({}),
     folder: str | None = None,
     executor: DbosExecutor | None = None,
-    outside: Outside | None = None,
+    outside: OutsideAgents | None = None,
     began: Mapping[str, Spoken] = NONE,
 ) -> AsyncIterator[Ports]:
     """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
-    fence, inbox = Fence(), Inbox()
-    hidden = list_secrets(session.env, models.values())
-    env = make_env(session.env, hidden, session.config.sandbox.env)
-    sandbox = fence_sandbox(_open_sandbox(session, env, asks := _make_permit(session, inbox, watch)), fence)
-    known = await _gather_knowledge(session, models, choices, endpoints, began)
-    agents = _open_agents(session, outside, asks) if outside and list_outside_agents(outside) else None
+    fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
+    env = make_env(project.env, hidden, project.config.sandbox.env)
+    asks = _make_permit(project, inbox, watch)
+    sandbox = fence_sandbox(_open_sandbox(project, env, asks), fence)
+    agents = _open_agents(project, outside, asks) if outside and outside.names else None
+    made = await _make_models(project, models, choices, endpoints, began, agents, hidden)
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
-        if (spans := _open_spans(session.env)) is not None:
+        if (spans := _open_spans(project.env)) is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        names = dict.fromkeys(models.values())
-        made = {name: _make_model(session, choices, endpoints, known, agents, hidden, name) for name in names}
-        for model in made.values():
+        for model in made.by_name.values():
             closing.push_async_callback(model.close)
-        furnished = _furnish_workspaces(session, sandbox, fence)
-        verifier = _VerifierOnDemand(partial(_make_verifier, session, sandbox, furnished, env, folder))
+        furnished = _furnish_workspaces(project, sandbox, fence)
+        verifier = _VerifierOnDemand(partial(_make_verifier, project, sandbox, furnished, env, folder))
         tools: Tools = WorkbenchTools(sandbox)
-        servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
+        servers = make_servers(project, tools, hidden) if outside is not None and project.config.mcp else None
         for last in (furnished, verifier, servers, executor):
             if last is not None:
                 closing.push_async_callback(last.close)
-        closing.callback((activity := ActivityFile(session.home, watch, session.store)).close)
+        closing.callback((activity := ActivityFile(project.home, watch, project.store)).close)
         ports = Ports(
-            store=session.store,
-            models={t: _pace(session, choices, endpoints, made, fence, watch, n) for t, n in models.items()},  # type: ignore[misc]
+            store=project.store,
+            models={tier: made.paced(name, fence, watch.stop) for tier, name in models.items()},  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
             verifier=cast(Verifier, verifier),
-            clock=find_clock(session.store),
+            clock=find_clock(project.store),
             worker=worker_id(),
-            prompt=_choose_prompts(session),
-            protocols=known.protocols,
+            prompt=choose_prompts(project.config.limits.planning, project.home),
+            protocols=made.known.protocols,
             agent=agents.of if agents is not None else None,
-            leave=servers.leave if servers is not None else nothing_runs,
-            prepare=servers.prepare if servers is not None else None,
-            stop=watch.stop,
             inbox=inbox,
             fence=fence,
             progress=activity.progress,
             streamed=watch.progress,
             doing=activity.doing,
-            waiting=watch.waiting,
             recorded=_record_spans(activity, spans),
-            approve=watch.approve,
-            ask=watch.ask,
             person=find_person(),
-            unreachable=known.unreachable,
+            unreachable=made.known.unreachable,
             executor=executor,
+            **{name: getattr(watch, name) for name in ("stop", "waiting", "approve", "ask")},
+            **({"leave": servers.leave, "prepare": servers.prepare} if servers is not None else {}),  # type: ignore[arg-type]
         )
         if executor is not None:
             executor.ports = ports
         yield ports
 
 
-def _open_sandbox(session: Session, env: Mapping[str, str], asks: Permit | None) -> Sandbox:
-    sandboxed = session.config.sandbox
+def _open_sandbox(project: Project, env: Mapping[str, str], asks: Permit | None) -> Sandbox:
+    sandboxed = project.config.sandbox
     commands = make_sandbox(
         sandboxed.mode,
         env,
         [Path(folder).expanduser() for folder in sandboxed.writable],
         readable=[Path(folder).expanduser() for folder in sandboxed.readable],
-        hidden=[session.root],
-        network=session.network,
+        hidden=[project.root],
+        network=project.network,
     )
     commands.start()
-    return require_approval(commands, session.config.approve.commands, asks)
+    return require_approval(commands, project.config.approve.commands, asks)
 
 
-def _make_permit(session: Session, inbox: Inbox, watch: RunObserver) -> Permit | None:
+def _make_permit(project: Project, inbox: Inbox, watch: RunObserver) -> Permit | None:
     """Asks the person about commands, of bough's own agents and of outside ones; None: nobody can answer."""
-    wait = session.config.approve.wait
+    wait = project.config.approve.wait
     return AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
 
 
-async def _gather_knowledge(
-    session: Session,
+class _Models(Struct, frozen=True):
+    """The models of a run, what is known about them, and the gates of their endpoints."""
+
+    by_name: Mapping[str, Model]
+    known: Knowledge
+    gates: Mapping[str, Gate]
+    """The caller's own models and agents have none."""
+
+    def paced(self, name: str, fence: Fence, stop: Stop) -> Model:
+        """The model behind the gate of its endpoint, where all who ask there wait for their turn. The fence comes after
+        that: the run may be another's by then."""
+        model = fence_model(self.by_name[name], fence)
+        return PacedModel(model, self.gates[name], stop) if name in self.gates else model
+
+
+async def _make_models(
+    project: Project,
     models: Mapping[str, str],
     choices: Choices,
     endpoints: Mapping[str, str],
     began: Mapping[str, Spoken],
-) -> Knowledge:
-    given = choices.given()
-    return await gather_knowledge(
+    agents: Agents | None,
+    hidden: list[str],
+) -> _Models:
+    config, given = project.config, choices.given()
+    base_url = choices.base_url or config.models.base_url
+    known = await gather_knowledge(
         [name for name in models.values() if name not in given],
-        base_url=choices.base_url or session.config.models.base_url,
+        base_url=base_url,
         endpoints=endpoints,
-        client=session.client,
-        env=session.env,
-        setting=choices.protocol or session.config.models.protocol,
+        client=project.client,
+        env=project.env,
+        setting=choices.protocol or config.models.protocol,
         given=given,
         began=began,
     )
-
-
-def _make_model(
-    session: Session,
-    choices: Choices,
-    endpoints: Mapping[str, str],
-    known: Knowledge,
-    agents: Agents | None,
-    hidden: list[str],
-    name: str,
-) -> Model:
-    config = session.config
-    if name.startswith(MODEL) and agents is not None:
-        return agents.model(name, session.home / "desk", config.limits)
-    model = choices.given().get(name) or FirstContact(
-        make_model(
-            name,
-            base_url=endpoints.get(name) or choices.base_url or config.models.base_url,
-            client=session.client,
-            timeout=config.limits.model_timeout,
-            longest=config.limits.model_longest,
-            env=session.env,
-            window=known.window(name, config.models.window),
-            images=known.images(name, config.models.images),
-            own_price=config.prices.get(name.partition("@")[0]),
+    made: dict[str, Model] = {}
+    gates: dict[str, Gate] = {}
+    for name in dict.fromkeys(models.values()):
+        if name.startswith(MODEL) and agents is not None:
+            made[name] = agents.model(name, project.home / "desk", config.limits)
+            continue
+        model = given.get(name) or FirstContact(
+            make_model(
+                name,
+                base_url=endpoints.get(name) or base_url,
+                client=project.client,
+                timeout=config.limits.model_timeout,
+                longest=config.limits.model_longest,
+                env=project.env,
+                window=known.window(name, config.models.window),
+                images=known.images(name, config.models.images),
+                own_price=config.prices.get(name.partition("@")[0]),
+            )
         )
-    )
-    return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+        made[name] = RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+        if name not in given and not name.startswith(MODEL):
+            gates[name] = project.client.gate(endpoints.get(name) or base_url or name.partition(":")[0])
+    return _Models(made, known, gates)
 
 
-def _pace(
-    session: Session,
-    choices: Choices,
-    endpoints: Mapping[str, str],
-    made: Mapping[str, Model],
-    fence: Fence,
-    watch: RunObserver,
-    name: str,
-) -> Model:
-    """The model behind the gate of its endpoint, where all who ask there wait for their turn. The fence comes after
-    that: the run may be another's by then."""
-    model = fence_model(made[name], fence)
-    if name in choices.given() or name.startswith(MODEL):
-        return model
-    address = endpoints.get(name) or choices.base_url or session.config.models.base_url or name.partition(":")[0]
-    return PacedModel(model, session.client.gate(address), watch.stop)
-
-
-def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> ProvisionedWorkspaces:
-    config = session.config
-    if config.services and session.level.name == "landlock" and session.network.mode != "on":
+def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> ProvisionedWorkspaces:
+    config = project.config
+    if config.services and project.level.name == "landlock" and project.network.mode != "on":
         raise UsageError(
             "[services] in bough.toml need namespaces, which are unavailable here "
-            f"({session.level.why_not_more}), or the machine's own loopback: pass --network on."
+            f"({project.level.why_not_more}), or the machine's own loopback: pass --network on."
         )
     return ProvisionedWorkspaces(
-        fence_workspaces(session.workspaces, fence),
+        fence_workspaces(project.workspaces, fence),
         sandbox,
         config.check.setup or config.workspace.setup,
         config.services,
@@ -219,38 +208,10 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
     )
 
 
-def _make_servers(session: Session, tools: Tools, hidden: list[str]) -> McpTools:
-    """They start when an agent is first asked."""
-    return make_servers(
-        session.config.mcp,
-        tools,
-        env=session.env,
-        hidden=hidden,
-        mode=session.config.sandbox.mode,
-        confines=session.level.confines,
-        root=session.root,
-    )
-
-
-def _open_agents(session: Session, outside: Outside, asks: Permit | None) -> Agents:
+def _open_agents(project: Project, outside: OutsideAgents, asks: Permit | None) -> Agents:
     """The outside agents, checked before anything starts."""
-    _, passed, network, _ = outside
-    sandboxed = session.config.sandbox
-    agents = Agents(
-        session.config.agents,
-        env=session.env,
-        extra=sandboxed.env,
-        passed=passed,
-        network=network,
-        mode=sandboxed.mode,
-        confines=session.level.confines,
-        readable=[Path(folder).expanduser() for folder in sandboxed.readable],
-        writable=[Path(folder).expanduser() for folder in sandboxed.writable],
-        hidden=[session.root],
-        patterns=session.config.approve.commands,
-        permit=asks,
-    )
-    agents.check(sorted(list_outside_agents(outside)))
+    agents = Agents(project, outside, asks)
+    agents.check(sorted(outside.names))
     return agents
 
 
@@ -286,14 +247,14 @@ class _VerifierOnDemand:
 
 
 def _make_verifier(
-    session: Session, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
+    project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
     """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
     from bough.adapters.verifiers.check_environment import CheckEnvironment
     from bough.adapters.verifiers.remedies import Remedies
     from bough.adapters.verifiers.verifier import ProjectVerifier
 
-    config, around = session.config, session.surroundings
+    config, around = project.config, project.surroundings
     check = config.check
     chosen = (
         check.before,
@@ -303,24 +264,15 @@ def _make_verifier(
         config.sandbox,
     )
     met = CheckEnvironment(
-        root=session.root,
-        remedies=Remedies(session.root, around.environment, session.workspaces.ignored),
-        surroundings=fingerprint_environment(session.root, env, around, chosen),
-        folder=session.folder if folder is None else folder,
+        root=project.root,
+        remedies=Remedies(project.root, around.environment, project.workspaces.ignored),
+        surroundings=fingerprint_environment(project.root, env, around, chosen),
+        folder=project.folder if folder is None else folder,
         command=check.command or "",
         before=check.before or "",
         env=check.env,
     )
-    return ProjectVerifier(session.slots.limit(sandbox), workspaces, session.home, met)
-
-
-def _choose_prompts(session: Session) -> Callable[[str], str]:
-    rules = session.config.limits.planning
-    if rules.prompts == "plain":
-        return load_prompt
-    from bough.app.optimise import prompts_of
-
-    return prompts_of(rules, session.home)
+    return ProjectVerifier(project.slots.limit(sandbox), workspaces, project.home, met)
 
 
 def _record_spans(activity: ActivityFile, spans: Spans | None) -> Callable[[e.Record], None]:

@@ -22,16 +22,12 @@ async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
     with (
         tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
         closing(socket.create_server(("127.0.0.1", 0))) as server,
-        _start_bystander() as bystander,
+        start_program(["sleep", "60"], project=None, env={}) as bystander,
     ):
         try:
             return await _try_escapes(sandbox, Path(top), server, bystander)
         finally:
             bystander.kill()
-
-
-def _start_bystander() -> subprocess.Popen[bytes]:
-    return start_program(["sleep", "60"], project=None, env={})
 
 
 async def _try_escapes(

@@ -45,7 +45,7 @@ def make_consent(
     ask: Ask = lambda folder, wishes: None,
     tell: Tell = lambda ignored: None,
 ) -> Callable[[Mapping[str, str]], Collection[str]]:
-    """For `config.load`: which of that folder's wishes are allowed. With `trust` all are, from now on."""
+    """A function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
         consents = Consents(env)

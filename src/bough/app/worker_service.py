@@ -10,7 +10,6 @@ import re
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -20,9 +19,11 @@ from msgspec.structs import replace
 import bough
 from bough.adapters.executors.dbos import Intake, decode_first
 from bough.adapters.executors.fleet import LEASE, Janitor, Member, drain, list_present_workers
-from bough.app.choices import Choices, RunObserver
+from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_shared_store
 from bough.app.journal import require_folder
+from bough.app.run_models import find_endpoints
+from bough.app.run_ports import open_ports
 from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
 from bough.core.ids import RUN
@@ -31,8 +32,8 @@ from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
 
 if TYPE_CHECKING:
-    from bough.adapters.executors.dbos import Handed, Intake
-    from bough.adapters.executors.fleet import Janitor, Member, Worker
+    from bough.adapters.executors.dbos import Handed
+    from bough.adapters.executors.fleet import Worker
     from bough.adapters.stores.postgresql import PostgresStore
 
 NEEDED = ("bough.app.run_ports", "bough.adapters.models.chat")
@@ -84,7 +85,7 @@ class Serving:
         self._ending.set()
 
     async def serve(self) -> Ended:
-        """Until it is drained, or was unresponsive for so long that others have taken its tasks."""
+        """Run tasks until it is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
         with _FolderLock(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
@@ -104,7 +105,7 @@ class Serving:
             return ended
 
     async def _start(self, intake: Intake) -> Ended | None:
-        """With a heartbeat: on a busy machine, starting takes longer than a lease."""
+        """Start with a heartbeat: on a busy machine, starting takes longer than a lease."""
         starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
         while not starting.done():
             if await self._beat(intake) is None:
@@ -183,32 +184,31 @@ class Serving:
 
     @asynccontextmanager
     async def _ports(self, name: str) -> AsyncIterator[Ports]:
-        """For one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
+        """The ports for one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
-        outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
-        endpoints = session._endpoints(run.models, Choices(), run.endpoints)
-        async with session._ports(
+        outside = OutsideAgents(run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        async with open_ports(
+            session,
             run.models,
             Choices(),
             RunObserver(),
-            endpoints,
+            find_endpoints(session, run.models, Choices(), run.endpoints),
             run.folder,
             outside=outside,
             began=run.protocols,
         ) as ports:
             # The run is the coordinator's. What this worker may do stands or falls with its own row among the workers.
-            ports.fence.hold(partial(_check_member, self._member))
+            ports.fence.hold(self._check_member)
             yield replace(ports, worker=self._member.id)
 
-
-async def _check_member(member: Member) -> None:
-    if not await asyncio.to_thread(member.is_member):
-        raise ClaimLost(f"The worker {member.name} was unresponsive for too long: others have taken over its tasks.")
+    async def _check_member(self) -> None:
+        if not await asyncio.to_thread(self._member.is_member):
+            raise ClaimLost(f"The worker {self.name} was unresponsive for too long: others have taken over its tasks.")
 
 
 async def list_workers(store: Store) -> list[Worker]:
-    """Those that serve the journal now."""
+    """The workers that serve the journal now."""
     return await _require_shared_store(store).transact(list_present_workers)
 
 

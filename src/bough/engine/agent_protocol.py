@@ -33,6 +33,8 @@ IN_TEXT = {
 OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
 """What an agent with tools of its own is told instead of a template about bough's."""
 CHANGES = ("write", "edit")
+MOST_CALLS = 100
+"""The most calls of one answer that run."""
 
 
 async def build_attempt(
@@ -112,7 +114,7 @@ async def render_message(task: Task, site: Site, template: str) -> str:
 async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
     """The conversation as text. Where the window is small or unknown, it is rebuilt from the current state (the task,
     the files, the last exchange) when that is shorter."""
-    attempt = _get_attempt(task)
+    attempt = get_attempt(task)
     messages = list(attempt.messages)
     window = site.ports.models[attempt.tier].window
     if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
@@ -137,6 +139,26 @@ async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
     if not claimed and not found.more and (changes or (found.done is not None and not calls)):
         calls = (*calls, _build_done_call(found.done or "The files are written.", found.aside))
     return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
+
+
+def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
+    """What the model answered, as an event."""
+    # Calls get our own ids, unique within the task: some servers omit or reuse ids, and a result must be able to name
+    # its call. Nine digits are what the strictest provider takes.
+    kept = answer.calls[:MOST_CALLS]
+    calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
+    more = len(answer.calls) - len(kept)
+    left_out = f"[{more:,} more calls of this answer were left out: at most {MOST_CALLS} run]"
+    return e.ModelAnswered(
+        text=f"{answer.text}\n{left_out}".strip() if more else answer.text,
+        calls=calls,
+        stop=answer.stop,
+        usage=answer.usage,
+        cost=answer.cost,
+        seconds=seconds,
+        model=answer.model,
+        extra=answer.extra,
+    )
 
 
 def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
@@ -196,6 +218,6 @@ async def _collect_known(task: Task, site: Site) -> paths.Known:
     return paths.collect_known(await workspaces.paths(task.tree), words, changed)
 
 
-def _get_attempt(task: Task) -> Attempt:
+def get_attempt(task: Task) -> Attempt:
     assert task.attempt is not None, "the model is asked outside an attempt"
     return task.attempt

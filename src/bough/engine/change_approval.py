@@ -121,7 +121,7 @@ def _render_evidence(task: Task) -> str:
 
 
 async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Batches:
-    """To the same agent: it knows what it did and why."""
+    """Return what was found to the same agent: it knows what it did and why."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was found"
     left = changed_tests.list_pending_changes(task)

@@ -18,7 +18,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import consult
 from bough.engine.task_workspace import Site, restore_workspace
-from bough.ports import Batches, Finished
+from bough.ports import Batches
 
 SUMMARY = 4_000
 """Characters of a summary at most."""
@@ -47,7 +47,17 @@ async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
         return
     shown = task_result.keep_ends(text, rules.shown)
     blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
-    yield [_build_finished_event(finished, shown, blob, tree)]
+    yield [
+        e.CommandFinished(
+            ok=finished.exit_status == 0,
+            output=shown,
+            exit_status=finished.exit_status,
+            blob=blob,
+            tree=tree,
+            seconds=finished.seconds,
+            killed=finished.killed,
+        )
+    ]
 
 
 async def take_work(command: c.TakeWork, task: Task, site: Site) -> Batches:
@@ -60,18 +70,6 @@ async def take_work(command: c.TakeWork, task: Task, site: Site) -> Batches:
     yield [begun, e.WorkTaken(run, done.base, done.tree, said, done.acceptance.verdict, probes)]
 
 
-def _build_finished_event(finished: Finished, shown: str, blob: str, tree: str) -> e.CommandFinished:
-    return e.CommandFinished(
-        ok=finished.exit_status == 0,
-        output=shown,
-        exit_status=finished.exit_status,
-        blob=blob,
-        tree=tree,
-        seconds=finished.seconds,
-        killed=finished.killed,
-    )
-
-
 async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> Batches:
     """The workspace was restored when the task was entered; what the command did elsewhere is unknown."""
     yield [
@@ -81,7 +79,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> 
 
 
 async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batches:
-    """By the fast model; when it is unavailable or the budget is spent, the steps' results are truncated."""
+    """Have the fast model do it; when it is unavailable or the budget is spent, the steps' results are truncated."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
     if not whole or task.left.rounds < 1:

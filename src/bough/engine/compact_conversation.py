@@ -51,7 +51,10 @@ async def compact_conversation(command: c.Compact, task: Task, site: Site) -> Ba
         if asked.events:
             yield asked.events
         values = compaction.build_question(part, number, len(parts), plan.facts, written, plan.limit)
-        asked = await _ask_summary(task, site, values)
+        try:
+            asked = await consult(task, site, "compactor", "fast", values)
+        except Unavailable as error:
+            asked = Consulted((e.HelperFailed("compactor", str(error)),), None, str(error))
         written = asked.answer.text if asked.answer and pruning.is_usable(asked.answer) else ""
         if not written:
             break
@@ -81,13 +84,6 @@ def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
     window = site.ports.models["fast"].window
     parts = pruning.split_transcript(plan.gone, min(PART, window // 2) if window else PART)
     return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.
-
-
-async def _ask_summary(task: Task, site: Site, values: dict[str, str]) -> Consulted:
-    try:
-        return await consult(task, site, "compactor", "fast", values)
-    except Unavailable as error:
-        return Consulted((e.HelperFailed("compactor", str(error)),), None, str(error))
 
 
 def _build_compacted_event(plan: CompactionPlan, written: str, site: Site) -> e.Compacted:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from bough.core import commands as c
@@ -25,8 +28,8 @@ from bough.core.planning.size_estimate import (
 )
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
-from bough.engine.consult import Consulted, consult
-from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, build_halt, find_check_command
+from bough.engine.consult import Consulted, consult, consult_or_halt
+from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, find_check_command
 from bough.ports import Batches, Workspaces
 
 COUNTED = 100
@@ -40,13 +43,9 @@ async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
     values = prompt_values.build_gate_values(
         context.build_planner_goal(task), size, rounds, grows=site.run.grows, **known
     )
-    try:
-        asked = await consult(task, site, "gate", "fast", values, GATE)
-    except Unavailable as error:
-        yield [e.HelperFailed("gate", str(error)), build_halt(error)]
-        return
+    asked = await consult_or_halt(task, site, "gate", "fast", values, GATE)
     if asked.answer is None:
-        yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+        yield asked.events
         return
     found = read_estimate(asked.answer)
     if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(site):
@@ -115,6 +114,21 @@ async def measure(workspaces: Workspaces, tree: str) -> Size:
     about = len(sample) < len(paths)
     lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
+
+
+def describe_means(programs: Sequence[str], jobs: int, rounds: int) -> str:
+    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the goal names. `programs`:
+    those that the result has to behave like, as the gate reads the goal."""
+    cores = os.cpu_count() or 1
+    at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
+    lines = [f"{at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."]
+    if found := [name for name in dict.fromkeys(programs) if "/" not in name and shutil.which(name)]:
+        lines.append(
+            f"Programs that the goal names and that are installed: {', '.join(found)}. Where the goal wants the same "
+            "behaviour as one of them, the first step is a harness that runs both and compares, and every later step "
+            "is proven with it: what the program does counts more than what anyone remembers of it."
+        )
+    return "\n".join(f"- {line}" for line in lines)
 
 
 BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")

@@ -13,11 +13,11 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import describe_tool
-from bough.core.errors import Passing, Refused, TooLong, WaitEnded
+from bough.core.errors import Passing, Refused, TooLong, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
-from bough.engine.task_workspace import Site, compute_backoff, estimate_broken_usage, fill_usage, pause
+from bough.engine.task_workspace import Site, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
 
 
@@ -65,7 +65,7 @@ async def consult(
                 failed = []
             elif again:
                 show(f"\n{error} Retrying in {wait:.0f} s.\n")
-            if not again or not await pause(wait, ports):
+            if not again or await ports.stop.wait(wait):
                 return Consulted(tuple(failed), None, str(error))
         except Refused as error:
             if prompt.schema is None or isinstance(error, TooLong):
@@ -79,25 +79,41 @@ async def consult(
             return Consulted((*failed, told), answer)
 
 
+async def consult_or_halt(
+    task: Task,
+    site: Site,
+    helper: str,
+    tier: Tier,
+    values: Mapping[str, str],
+    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
+    more: str = "",
+) -> Consulted:
+    """The same, for what cannot continue without an answer: when there is none, the events end with the task's halt,
+    unless a person stops the run: then the model is not at fault."""
+    try:
+        asked = await consult(task, site, helper, tier, values, tool, more)
+    except Unavailable as error:
+        return Consulted((e.HelperFailed(helper, str(error)), build_halt(error)), None, str(error))
+    if asked.answer is None and not site.ports.stop.requested:
+        return replace(asked, events=(*asked.events, e.TaskHalted("unavailable", asked.error)))
+    return asked
+
+
 def helper_prompt(
     key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
 ) -> Prompt:
     """The question in the model's protocol."""
-    in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
-    asked = (question, more, describe_tool(_choose_tool(tool)) if tool and in_text else "")
-    messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
+    in_text = bool(tools) and ports.protocols.of(ports.models[tier].name).protocol == "text"
+    # The first tool answers; others only look around, which text cannot do.
+    asked = (question, more, describe_tool(tools[0]) if in_text else "")
+    messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
     if in_text:  # Where the server supports it, the answer has the right shape by construction.
-        prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
+        prompt = replace(prompt, tools=(), schema=tools[0])
     return prompt
 
 
 def render_answer(answer: Answer) -> str:
     """An answer as text: the arguments of its call, or its own text."""
     return answer.calls[0].arguments if answer.calls else answer.text
-
-
-def _choose_tool(tool: ToolSpec | tuple[ToolSpec, ...]) -> ToolSpec:
-    """The one that answers; others only look around, which text cannot do."""
-    return tool[0] if isinstance(tool, tuple) else tool

@@ -27,16 +27,15 @@ from bough.core.conversation.code_outline import (
     outline_files,
     split_diff,
 )
-from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.errors import Unavailable
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, ToolSpec
+from bough.core.messages import ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
-from bough.engine.consult import consult, render_answer
+from bough.engine.consult import consult_or_halt, render_answer
 from bough.engine.dispute_judge import ask_judge
 from bough.engine.task_workspace import Site, build_halt
 from bough.ports import Batches
@@ -128,14 +127,9 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
     for _ in range(LOOKS + 2):
         tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
-        try:
-            asked = await consult(task, site, helper, tier, shown, tools, mend)
-        except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), build_halt(error)]
-            return
+        asked = await consult_or_halt(task, site, helper, tier, shown, tools, mend)
         if asked.answer is None:
-            rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
-            yield [*asked.events, *rests]
+            yield asked.events
             return
         paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
         if paths:
@@ -150,7 +144,8 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
         problem = found.said[0]
         if mend:
             break
-        mend = _render_mending(site, found, asked.answer)
+        repair = prompt_values.build_repair_values(PROBE.name, found, render_answer(asked.answer))
+        mend = context.render(site.ports.prompt("plan_repair"), repair)
         yield asked.events
     yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
 
@@ -159,12 +154,6 @@ async def _find_check(task: Task, site: Site) -> Check | None:
     """The check that probes supplement; a critic needs none."""
     found = await site.ports.verifier.find(task)
     return found or (Check("", "there is none") if task.step.role == CRITIC else None)
-
-
-def _render_mending(site: Site, found: Problems, answer: Answer) -> str:
-    return context.render(
-        site.ports.prompt("plan_repair"), prompt_values.build_repair_values(PROBE.name, found, render_answer(answer))
-    )
 
 
 # ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,13 +204,14 @@ async def _build_question(
     step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     idle = [one.text for one in task.asked if one.kind == "background"]
     old = [one.whole for one in task.asked if one.superseded]
+    agreed = task.plan.conventions or task.inherited.conventions
     values = {
         "asked": _render_asked(task, missing) or goal.instructions,
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
         + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
         + context.render_section("The step that was to meet it", step)
         + context.render_section("What must be true at the end", context.render_criteria(task.step))
-        + context.render_section("What holds for every step", context.render_bullets(_list_conventions(task)))
+        + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
         "tests": context.render_section("The author's tests, by name", await _list_test_names(task, site, changed)),
@@ -264,10 +254,6 @@ def _describe_probe(name: str, task: Task) -> str:
     if result is None or result.outcome != "passed":
         return "it did not run as a test" if result is not None else "not run"
     return "it passes before the work, too" if task.examination.before.get(name) == "passed" else "it passes"
-
-
-def _list_conventions(task: Task) -> tuple[str, ...]:
-    return task.plan.conventions or task.inherited.conventions
 
 
 async def _render_entries(task: Task, site: Site, code: list[str]) -> str:
@@ -344,7 +330,7 @@ async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
 
 
 async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
-    """All that count, in a separate checkout that no agent works in."""
+    """Run all that count, in a separate checkout that no agent works in."""
     ports, chosen = site.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
     check = await _find_check(task, site)

@@ -25,10 +25,9 @@ from bough.core.planning.prompt_values import Past
 from bough.core.planning.size_estimate import Advice, SizeEstimate, choose_advice
 from bough.core.planning.tool_specs import CHANGE, PLAN
 from bough.core.tree.task import Task
-from bough.engine.complexity_gate import describe_repository, measure_repository
+from bough.engine.complexity_gate import describe_means, describe_repository, measure_repository
 from bough.engine.consult import consult
 from bough.engine.person_messages import ask_about_plan
-from bough.engine.plan_means import describe_means
 from bough.engine.planner_steps import ask_for_steps
 from bough.engine.task_workspace import Site
 from bough.ports import Batches
@@ -101,7 +100,8 @@ async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
     """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
     begun = frozenset(task.children.begun)
     later = [step for step in task.plan.steps if step.name not in begun]
-    values = prompt_values.build_change_values(task.step, _list_past(task), later, context.list_learned_notes(task))
+    past = [Past(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()]
+    values = prompt_values.build_change_values(task.step, past, later, context.list_learned_notes(task))
     try:
         asked = await consult(task, site, "plan_change", "main", values, CHANGE)
     except Unavailable as error:
@@ -123,13 +123,6 @@ def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed 
         return changed
     lost = requirements.find_coverage_problems(changed.steps, task.asked)
     return Problems(tuple(lost)) if lost else changed
-
-
-def _list_past(task: Task) -> list[Past]:
-    return [
-        Past(child.child, child.state, child.result or child.why, child.files)
-        for child in task.children.settled.values()
-    ]
 
 
 def _describe_means(task: Task, site: Site) -> str:

@@ -14,7 +14,7 @@ from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.merge import lost_tests
 from bough.core.merge.conflict_brief import build_check_step
-from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, Needed, find_leftover_markers
+from bough.core.merge.conflict_hunks import MARKER, OURS, THEIRS, Merge, find_leftover_markers
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import judge_tree
 from bough.ports import Ports, Workspace
@@ -55,7 +55,8 @@ class MergeProof(Struct, frozen=True):
     """Run the goal's own check too; not where the goal itself is judged next, on this very tree."""
 
     async def verdict(self) -> Verdict:
-        """Of the task's check. It also fails when another step's check fails, or when a needed test does not pass."""
+        """The verdict of the task's check. It also fails when another step's check fails or a needed test does not
+        pass."""
         check = await self.ports.verifier.find(self.task)
         verdict = await self._judge(self.task, check)
         if verdict.ruling != "passed":
@@ -64,7 +65,8 @@ class MergeProof(Struct, frozen=True):
         gone: dict[str, str] = {}
         now: dict[str, str] = {}
         for need in self.merge.needed:
-            owner = self._build_owner(need)
+            # What its step did to tests was judged before; only results count here.
+            owner = replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
             own = await self.ports.verifier.find(owner)
             command = own.command if own else ""
             if own is not None and command not in ran:
@@ -102,22 +104,14 @@ class MergeProof(Struct, frozen=True):
         reason = f"the whole check `{check.command}` fails but passed before the merge: {found[0].id}{more}"
         return replace(verdict, ruling="failed", reason=reason, failed=len(found), failures=found)
 
-    def _build_owner(self, need: Needed) -> Task:
-        """What its step did to tests was judged before; only results count here."""
-        return replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
-
     async def _judge(self, task: Task, check: Check | None) -> Verdict:
-        ports = self.ports
-        judged = await judge_tree(self.run, task, check, self.workspace, ports)
-        blob = await ports.store.put_blob(judged.output) if judged.output is not None else ""
-        cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-        return replace(judged.verdict, blob=blob, cases=cases)
+        return await judge_tree(self.run, task, check, self.workspace, self.ports)
 
     async def _read_blob(self, name: str) -> bytes | None:
         return await self.ports.store.get_blob(name) if name else None
 
     async def _drop_excused(self, gone: dict[str, str]) -> dict[str, str]:
-        """Without tests that a step which may change tests took out of the files: that was judged before."""
+        """Drop tests that a step which may change tests took out of the files: that was judged before."""
         if not gone or not any(need.step.may_edit_tests for need in self.merge.needed):
             return gone
         workspaces, merge = self.ports.workspaces, self.merge

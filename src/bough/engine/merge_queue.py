@@ -45,7 +45,7 @@ class QueuedStep:
 
     @property
     def needed(self) -> tuple[Needed, ...]:
-        """Of all that are ahead of it."""
+        """What all that are ahead of it need."""
         found, car = [], self.ahead
         while car is not None:
             found += [car.need] if car.need is not None else []

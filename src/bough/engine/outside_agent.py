@@ -20,9 +20,9 @@ from bough.core.conversation import context
 from bough.core.errors import Passing, Refused, Unkeepable
 from bough.core.messages import Answer, Call, Said
 from bough.core.settings.agent_settings import MODEL, title_of
-from bough.core.tree.task import Attempt, Task
-from bough.engine.perform import build_answer_event
-from bough.engine.task_workspace import Site, build_halt, compute_backoff, pause, restore_workspace
+from bough.core.tree.task import Task
+from bough.engine.agent_protocol import build_answer_event, get_attempt
+from bough.engine.task_workspace import Site, build_halt, compute_backoff, restore_workspace
 from bough.ports import Acting, Batches, Talk, TurnEnded
 
 SILENT = "(It ended its turn without a message.)"
@@ -34,12 +34,13 @@ LONGEST = 8_000
 
 async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports = site.ports
-    if command.wait and not await pause(command.wait, ports):
+    if command.wait and await ports.stop.wait(command.wait):
         return
     yield [e.RoundStarted(command.last)]
     began = ports.timer()
     try:
-        heard = TurnEnded(CUT_OFF) if command.last else await _hear_next(task, site)
+        talk = None if command.last else await _open_talk(task, site)
+        heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnded(CUT_OFF)
     except (Passing, Refused) as error:
         await site.hang_up()
         fails = isinstance(error, Passing)
@@ -59,14 +60,9 @@ async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
     yield await _collect_results(list(own.items()), writing, task, site)
 
 
-async def _hear_next(task: Task, site: Site) -> Acting | TurnEnded:
-    talk = await _open_talk(task, site)
-    return await talk.heard(task.rules.model_timeout)
-
-
 async def _open_talk(task: Task, site: Site) -> Talk:
     """The conversation with every pending message sent: started, or resumed after a crash."""
-    ports, attempt = site.ports, _get_attempt(task)
+    ports, attempt = site.ports, get_attempt(task)
     # The agent acts on its own from here on, so this is the last moment to notice that another worker has the task.
     await ports.fence.cross()
     if site.talk is not None and site.talking == attempt.number:
@@ -87,7 +83,7 @@ async def _open_talk(task: Task, site: Site) -> Talk:
 
 
 def _build_answer_event(heard: Acting | TurnEnded, task: Task, seconds: float) -> e.ModelAnswered:
-    attempt = _get_attempt(task)
+    attempt = get_attempt(task)
     claims = isinstance(heard, TurnEnded) and heard.stop == "end"
     calls = heard.calls if isinstance(heard, Acting) else (build_done_call(_take_summary(heard)),) if claims else ()
     stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
@@ -130,7 +126,7 @@ async def _collect_results(
     except Passing as error:
         await site.hang_up()
         await workspace.restore(task.tree)
-        why = f"{title_of(_get_attempt(task).agent)} ended in the middle of a call"
+        why = f"{title_of(get_attempt(task).agent)} ended in the middle of a call"
         output = f"{error} The files are as they were before the call."
         lost = [e.ToolFinished(call.id, False, output, interrupted=True) for call in mine]
         return [e.WorkspaceRestored(task.tree, why), *lost]
@@ -158,8 +154,3 @@ async def _put_back_unkeepable(
     await restore_workspace(await site.open(task), task)
     text = context.render(site.ports.prompt("unkeepable"), {"why": str(error)}).strip()
     return [*(e.ToolFinished(call.id, False, text) for call in calls), e.MessageAdded("unkeepable", text)]
-
-
-def _get_attempt(task: Task) -> Attempt:
-    assert task.attempt is not None, "an agent is asked outside an attempt"
-    return task.attempt

@@ -16,24 +16,32 @@ from bough.core.acceptance.examination import explain_contest_refusal, list_fail
 from bough.core.conversation import context
 from bough.core.errors import Passing, Refused, TooLong, Unkeepable, WaitEnded
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
+from bough.core.messages import Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine import (
-    agent_split,
     change_approval,
     command_steps,
     compact_conversation,
     examine_work,
     make_plan,
     person_messages,
+    planner_steps,
     rungs,
 )
-from bough.engine.agent_protocol import build_attempt, build_text_prompt, read_answer, render_message
-from bough.engine.agent_split import weigh_split
+from bough.engine.agent_protocol import (
+    build_answer_event,
+    build_attempt,
+    build_text_prompt,
+    get_attempt,
+    read_answer,
+    render_message,
+)
 from bough.engine.complexity_gate import estimate_goal, read_requirements
 from bough.engine.conclude import conclude
 from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
+from bough.engine.outside_agent import ask_agent
+from bough.engine.planner_steps import weigh_split
 from bough.engine.protocol_trial import try_protocol
 from bough.engine.task_workspace import (
     Site,
@@ -42,20 +50,16 @@ from bough.engine.task_workspace import (
     estimate_broken_usage,
     fill_usage,
     judge_tree,
-    pause,
     restore_workspace,
 )
 from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
-MOST_CALLS = 100
-"""The most calls of one answer that run."""
 
 
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
     """The events that running the command produces, in batches that belong together."""
-    kind = type(command)
-    return _PERFORM[kind](command, task, site)
+    return _PERFORM[type(command)](command, task, site)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
@@ -99,16 +103,12 @@ async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
 
 
 def _ask(command: c.AskModel, task: Task, site: Site) -> Batches:
-    if not task.outside:
-        return _ask_model(command, task, site)
-    from bough.engine.outside_agent import ask_agent
-
-    return ask_agent(command, task, site)
+    return (ask_agent if task.outside else _ask_model)(command, task, site)
 
 
 async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
-    ports, attempt = site.ports, _get_attempt(task)
-    if command.wait and not await pause(command.wait, ports):
+    ports, attempt = site.ports, get_attempt(task)
+    if command.wait and await ports.stop.wait(command.wait):
         return
     if ports.prepare is not None:
         await ports.fence.cross()
@@ -154,27 +154,8 @@ async def _load_pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
     return site.pictures
 
 
-def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
-    # Calls get our own ids, unique within the task: some servers omit or reuse ids, and a result must be able to name
-    # its call. Nine digits are what the strictest provider takes.
-    kept = answer.calls[:MOST_CALLS]
-    calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
-    more = len(answer.calls) - len(kept)
-    left_out = f"[{more:,} more calls of this answer were left out: at most {MOST_CALLS} run]"
-    return e.ModelAnswered(
-        text=f"{answer.text}\n{left_out}".strip() if more else answer.text,
-        calls=calls,
-        stop=answer.stop,
-        usage=answer.usage,
-        cost=answer.cost,
-        seconds=seconds,
-        model=answer.model,
-        extra=answer.extra,
-    )
-
-
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
-    specs = {spec.name: spec for spec in _for_role(_get_attempt(task).role, site.ports.tools.specs)}
+    specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, site.ports.tools.specs)}
     well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
     for calls in _group_calls(command.calls, specs):
         # Durable before the call runs: a call that was started and has no result was interrupted.
@@ -198,7 +179,7 @@ def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
 
 
 def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
-    """In order; neighbours that only read run together, each writing call alone."""
+    """The calls in order; neighbours that only read run together, each writing call alone."""
     for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)
@@ -282,19 +263,17 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
     if task.origin.merge is not None:
-        verdict = await find_leftover_conflicts(task, ports)
-        if verdict is None:
-            verdict = await MergeProof(site.run, ports, task, task.origin.merge, workspace).verdict()
+        leftover = await find_leftover_conflicts(task, ports)
+        if leftover is None:
+            leftover = await MergeProof(site.run, ports, task, task.origin.merge, workspace).verdict()
             await workspace.restore(task.tree)
-        yield [e.CheckFinished(verdict)]
+        yield [e.CheckFinished(leftover)]
         return
     timed = replace(task, rules=replace(task.rules, check_timeout=task.check_timeout))
-    judged = await judge_tree(site.run, timed, check, workspace, ports)
+    verdict = await judge_tree(site.run, timed, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
-    output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
-    cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-    yield [e.CheckFinished(replace(judged.verdict, blob=output, cases=cases))]
+    yield [e.CheckFinished(verdict)]
 
 
 def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
@@ -307,11 +286,6 @@ async def _change_state(command: c.ChangeState, task: Task, site: Site) -> Batch
 
 async def _rest(command: c.Rest, task: Task, site: Site) -> Batches:
     yield [e.TaskHalted(command.reason, command.message)]
-
-
-def _get_attempt(task: Task) -> Attempt:
-    assert task.attempt is not None, "the model is asked outside an attempt"
-    return task.attempt
 
 
 Perform = Callable[[Any, Task, Site], Batches]
@@ -344,7 +318,7 @@ _PERFORM: dict[type, Perform] = {
     c.RuleOnChanges: change_approval.rule_on_changes,
     c.ReturnFinding: change_approval.return_finding,
     c.Compact: compact_conversation.compact_conversation,
-    c.Split: agent_split.split_task,
+    c.Split: planner_steps.split_task,
     c.RunCommand: command_steps.run_command,
     c.TakeWork: command_steps.take_work,
     c.RecoverCommand: command_steps.recover_command,

@@ -32,9 +32,9 @@ from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.engine.consult import consult
-from bough.engine.first_answer import wait_for_first
 from bough.engine.task_workspace import Site
-from bough.ports import Approval, Batches, Inbox, Ports
+from bough.ports import Approval, Batches, Ports
+from bough.steering import Inbox
 
 
 def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]]:
@@ -183,7 +183,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
                 return e.PersonAnswered(question, said.text, said.by, record.seq)
         return None
 
-    answer = await wait_for_first(ports.inbox, find, _ask_person(question, ports))
+    answer = await ports.inbox.first(find, _ask_person(question, ports))
     return e.PersonAnswered(question, answer.strip(), ports.person) if isinstance(answer, str) else answer
 
 
@@ -199,7 +199,7 @@ async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Appr
                 return Approval(said.says, said.wish, said.steps, said.requirements), said.by
         return None
 
-    answer = await wait_for_first(ports.inbox, find, ports.approve(task.plan.proposed, advice))
+    answer = await ports.inbox.first(find, ports.approve(task.plan.proposed, advice))
     return answer if isinstance(answer, tuple) else (answer, ports.person)
 
 
@@ -214,7 +214,7 @@ async def ask_about_changes(question: str, task: Task, ports: Ports) -> e.Change
                 return said
         return None
 
-    return await wait_for_first(ports.inbox, find, _ask_person(question, ports))
+    return await ports.inbox.first(find, _ask_person(question, ports))
 
 
 async def _ask_person(question: str, ports: Ports) -> str | None:

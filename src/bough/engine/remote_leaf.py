@@ -26,8 +26,8 @@ def is_leaf(path: str, first: e.TaskCreated) -> bool:
 
 
 async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
-    """Until it halts. Safe to kill and to run again elsewhere, as `drive` is. Steps that the task is split into run
-    here too. `since`: requests to the run before that are obsolete."""
+    """Run the task until it halts. Safe to kill and to run again elsewhere, as `drive_task` is. Steps that
+    the task is split into run here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _listening(run, since, ports):
         return await Crew(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).carry(path, first, again)

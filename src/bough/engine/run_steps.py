@@ -41,7 +41,7 @@ from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
 from bough.engine.task_loop import Book, drive_task, read_messages
-from bough.engine.task_workspace import Site, pause
+from bough.engine.task_workspace import Site
 from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"
@@ -99,13 +99,7 @@ class Crew(Struct, eq=False):
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             book = await Book.open(claim, ports)
-            # From the leaves up: what a child spent has to be known before its parent is settled.
-            for name, started in book.task.children.running.items():
-                below_it = child_path(path, started.task)
-                child = await self.end(below_it, State.CANCELLED, why)
-                await self.end_merging(child)
-                spend = await self.spent(child)
-                await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
+            await self.end_children(book, why)
             task = book.task
             if task.created and task.state not in SETTLED:
                 if task.tree != task.base:
@@ -116,10 +110,15 @@ class Crew(Struct, eq=False):
             await self.discard(path)
             return book.task
 
-    async def end_merging(self, task: Task) -> None:
-        """End the tasks that merge a task's work onto the head."""
-        for merging in await list_merge_tasks(self.run.name, self.ports, task):
-            await self.end(merging.id, State.CANCELLED, CALLED_OFF)
+    async def end_children(self, book: Book, why: str) -> None:
+        """End a task's running steps, and what merges their work onto the head. From the leaves up: what a child spent
+        has to be known before its parent is settled."""
+        for name, started in book.task.children.running.items():
+            child = await self.end(child_path(book.task.id, started.task), State.CANCELLED, why)
+            for merging in await list_merge_tasks(self.run.name, self.ports, child):
+                await self.end(merging.id, State.CANCELLED, CALLED_OFF)
+            spend = await self.spent(child)
+            await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
 
     async def spent(self, task: Task) -> Spend:
         """Spent by a task, all below it, and those that merge its work onto the head."""
@@ -142,7 +141,7 @@ class Steps(Struct, eq=False):
     """Differences between trees, cached."""
 
     async def run_to_end(self) -> None:
-        """Until the steps are finished, or the task rests."""
+        """Run until the steps are finished, or the task rests."""
         book, live = self.book, self.live
         said = asyncio.Event()
         unwatch = self.crew.ports.inbox.watch(said.set)
@@ -210,7 +209,7 @@ class Steps(Struct, eq=False):
                         return
                     # The grant is computed while the stream is held: two steps that begin at once cannot be given the
                     # same rounds.
-                    await book.amend(partial(_build_started, step, segment))
+                    await book.amend(lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))])
                     self._start(step, segment, wait)
         if len(self.live) < self.crew.run.jobs:  # Else they wait for a free agent.
             await book.amend(lambda task: _list_held(task, touched))
@@ -253,7 +252,8 @@ class Steps(Struct, eq=False):
         return True
 
     def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
-        again = _find_tier(self.book.task, step)
+        # The model that retries a blocked step; None: it starts, or continues as it was.
+        again: Tier | None = "strong" if step.name in self.book.task.children.reopened else None
         self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
 
     async def _call_off(self) -> None:
@@ -261,13 +261,7 @@ class Steps(Struct, eq=False):
         await _cancel_all(self.live.values())
         self.live.clear()
         self.parked.clear()
-        book = self.book
-        for name, started in book.task.children.running.items():
-            path = child_path(book.task.id, started.task)
-            child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
-            await self.crew.end_merging(child)
-            spend = await self.crew.spent(child)
-            await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
+        await self.crew.end_children(self.book, CALLED_OFF)
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """One step, from its start until its work is part of its parent."""
@@ -275,7 +269,7 @@ class Steps(Struct, eq=False):
         after = max(URGENCY.get() - weight(around.step), 0)
         # For all that this asyncio task starts.
         URGENCY.set(measure_urgency(around.plan.steps, step, after, around.step.parallel))
-        if wait and not await pause(wait, self.crew.ports):
+        if wait and await self.crew.ports.stop.wait(wait):
             return  # It starts when the run is resumed.
         task = self.book.task
         limits = task.children.running[step.name].grant
@@ -356,10 +350,6 @@ class Steps(Struct, eq=False):
             await book.write([settled])
 
 
-def _build_started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
-    return [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
-
-
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
     """Which step waits for which, where that is news."""
     found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
@@ -372,11 +362,6 @@ def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.C
     return (
         [replace(started, grant=grants.add_limits(limits, grants.convert_spend(before)))] if limits is not None else []
     )
-
-
-def _find_tier(task: Task, step: Step) -> Tier | None:
-    """The model that retries a blocked step; None: it starts, or continues as it was."""
-    return "strong" if step.name in task.children.reopened else None
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:

@@ -271,3 +271,4 @@ _CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {
     "ask": _ask,
     "give_up": _give_up,
 }
+"""What each rung does. A `nudge` is only a message, which `perform` adds when it is decided."""

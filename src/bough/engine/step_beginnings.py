@@ -109,12 +109,12 @@ class Beginnings:
             if not instance:
                 return ""
             at = child_path(at, instance)
-            task = self._books[at].task if at in self._books else await self._read_outline(at)
+            if at in self._books:
+                task = self._books[at].task
+            else:
+                task = fold_task(at, await self._ports.store.read(self._run.name, at, kinds=OUTLINE))
         child = task.children.ended.get(name)
         return child.result if child is not None else ""
-
-    async def _read_outline(self, path: str) -> Task:
-        return fold_task(path, await self._ports.store.read(self._run.name, path, kinds=OUTLINE))
 
     # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
 

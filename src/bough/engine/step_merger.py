@@ -96,7 +96,7 @@ class StepMerger(Struct, eq=False):
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
-        """With `again` a merge that was given up is retried with that model."""
+        """Merge the step's work onto the head. With `again` a merge that was given up is retried with that model."""
         # Read from the journal, not remembered: after a kill this is how half a merge is found.
         known = await list_merge_tasks(self.run.name, self.ports, child)
         spends = [child.budget.spend, *(task.budget.spend for task in known)]
@@ -163,7 +163,7 @@ class StepMerger(Struct, eq=False):
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
-            why = f"git could not merge {_render_paths(merged.conflicts)}."
+            why = f"git could not merge {', '.join(f'`{path}`' for path in merged.conflicts)}."
             return _Tried(merge, why, merged.conflicts, merged.says)
         car.expect_tree(merged.tree)
         verdict = await self._prove(child, work, merge)
@@ -288,7 +288,3 @@ class StepMerger(Struct, eq=False):
 def _explain_refusal(verdict: Verdict) -> str:
     probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
     return "\n\n".join((f"Merged, they fail: {verdict.reason}", *probes))
-
-
-def _render_paths(paths: tuple[str, ...]) -> str:
-    return ", ".join(f"`{path}`" for path in paths)

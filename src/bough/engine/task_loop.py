@@ -72,8 +72,8 @@ Tend = Callable[[Book, Site], Awaitable[None]]
 
 
 async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
-    """Until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to
-    read, fold and decide again."""
+    """Drive the task until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and
+    recovery is to read, fold and decide again."""
     if run.checked is not None:
         ports.verifier.prefer(run.checked.command, run.checked.scouted)
     site = await Site.enter(run, book.task, ports)

@@ -25,7 +25,7 @@ from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.ports import Judgement, Ports, Talk, Workspace
+from bough.ports import Ports, Talk, Workspace
 from bough.trust import handles
 from bough.trust.files import Place
 from bough.trust.wishes import ABOUT_THE_VERDICT
@@ -176,17 +176,19 @@ def _read_instructions(workspace: Workspace) -> str:
     return "\n\n".join(texts)
 
 
-async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
-    """The verdict on the task's tree. A check that leaves unreadable files has failed."""
+async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Verdict:
+    """The verdict on the task's tree, with its whole output kept. A check that leaves unreadable files has failed."""
     if not task.step.requires_testing:
-        return Judgement(Verdict("passed", "no check was required", tree=task.tree))
+        return Verdict("passed", "no check was required", tree=task.tree)
     try:
         judged = await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
-        return replace(judged, verdict=_name_settings(judged.verdict, run))
     except (OSError, Unkeepable) as error:
         command = check.command if check else ""
         reason = f"the check left files behind that cannot be read ({error})"
-        return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
+        return Verdict("failed", reason, command=command, tree=task.tree)
+    output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
+    cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
+    return replace(_name_settings(judged.verdict, run), blob=output, cases=cases)
 
 
 def _name_settings(verdict: Verdict, run: Run) -> Verdict:
@@ -233,19 +235,6 @@ def build_halt(error: Unavailable) -> TaskHalted:
     if isinstance(error, Exhausted):
         return TaskHalted("quota", str(error), until=error.until)
     return TaskHalted("unavailable", str(error))
-
-
-async def pause(seconds: float, ports: Ports) -> bool:
-    """Wait, or return False at once when a person wants to stop."""
-    stopped = asyncio.Event()
-    unwatch = ports.stop.watch(stopped.set)
-    try:
-        await asyncio.wait_for(stopped.wait(), seconds)
-    except TimeoutError:
-        return True
-    finally:
-        unwatch()
-    return False
 
 
 def compute_backoff(rules: Rules, failures: int, error: Passing) -> float:

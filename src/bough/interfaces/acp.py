@@ -29,7 +29,8 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Step, build_goal_step
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task_state import SETTLED, State
-from bough.ports import Approval, Stop
+from bough.ports import Approval
+from bough.steering import Stop
 from bough.trust.files import Place
 from bough.views.event_lines import Teller
 from bough.views.formatting import one_line

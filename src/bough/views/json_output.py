@@ -69,6 +69,6 @@ def _struct_to_dict(struct: msgspec.Struct) -> dict[str, Any]:
 
 
 def _spend_to_dict(spend: Spend) -> dict[str, Any]:
-    """Without seconds: a view of the tree does not read how long each tool took."""
+    """What was spent, without seconds: a view of the tree does not read how long each tool took."""
     names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced", "estimated")
     return {name: getattr(spend, name) for name in names}

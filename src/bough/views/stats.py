@@ -9,6 +9,7 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.decide import COMPACTION
+from bough.core.ids import depth
 from bough.core.messages import Usage
 from bough.core.tree.task_state import State
 
@@ -118,8 +119,10 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
     for record in records:
         stream = (record.run, record.task)
         match record.event:
-            case e.TaskCreated(merge=merge) if merge is not None:
-                merging.add(stream)
+            case e.TaskCreated(merge=merge):
+                made.deepest = max(made.deepest, depth(record.task))
+                if merge is not None:
+                    merging.add(stream)
             case e.ChildMerged() as event:
                 merges[*stream, event.child] = event
                 made.merge_seconds += event.verdict.seconds if event.verdict else 0.0

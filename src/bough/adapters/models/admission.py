@@ -26,7 +26,8 @@ from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.errors import Exhausted, Passing, Refused, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.core.urgency import URGENCY
-from bough.ports import Model, Stop
+from bough.ports import Model
+from bough.steering import Stop
 
 Say = Callable[[str], None]
 FRESH = 60.0

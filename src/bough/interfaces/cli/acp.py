@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import click
 
-from bough.interfaces.cli.options import enable_gc, format_example
+from bough.interfaces.cli.options import bough_command, enable_gc
 
 
-@click.command(
-    "acp",
-    short_help="Run as an agent in your editor over the Agent Client Protocol.",
-    epilog=format_example("bough acp", "bough acp --model anthropic:claude-sonnet-4-5"),
-)
+@bough_command("bough acp", "bough acp --model anthropic:claude-sonnet-4-5")
 @click.option("--model", metavar="M", help="The model of its runs (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once.")
-def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
+async def command(**chosen: Any) -> None:
     """Run as an agent in your editor over the Agent Client Protocol.
 
     Zed, JetBrains, Neovim and others start it and talk to it on standard input and output. Your first message is the
@@ -27,8 +23,6 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
 
     Needs the extra `acp`: without it, this command says how to install it.
     """
-    import asyncio
-
     from bough.app import Choices
     from bough.installed import lacking
 
@@ -41,7 +35,5 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
             raise
         raise lacking("`bough acp`", "acp") from None
     enable_gc()
-    chosen = {"model": model, "base_url": base_url, "jobs": jobs}
-    choices = Choices(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]
     # It implements only some of the protocol's methods; the library answers the others.
-    asyncio.run(acp.run_agent(cast("acp.Agent", Agent(choices))))
+    await acp.run_agent(cast("acp.Agent", Agent(Choices(**chosen))))

@@ -3,46 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_options, run_to_end
-
-if TYPE_CHECKING:
-    from bough.app import Choices
+from bough.interfaces.cli.options import bough_command, dir_option, run_options
 
 
-@click.command(
-    "answer",
-    short_help="Answer a run's question and resume it.",
-    epilog=format_example('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron"),
-)
+@bough_command('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron")
 @click.argument("run")
 @click.argument("text")
 @dir_option
 @click.option("--task", default="", metavar="TASK", help="Which task's question, when several have one.")
 @run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
-def command(run: str, text: str, folder: Path, task: str, apply: bool, as_json: bool, **chosen: Any) -> int:
+async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
 
     A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
     status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
     asking at another terminal resumes there. Exit status: as for `bough run`.
     """
-    from bough.app import Choices
-
-    return run_to_end(_answer(run, text, folder, task, Choices(**chosen), apply, as_json))
-
-
-async def _answer(run: str, text: str, folder: Path, task: str, choices: Choices, apply: bool, as_json: bool) -> int:
     from bough.adapters.stores.liveness import describe_worker
-    from bough.app import open_session, run_messages
-    from bough.interfaces.cli.execution import make_display
+    from bough.app import Choices, open_session, run_messages
+    from bough.interfaces.cli.display import make_display
     from bough.interfaces.cli.resume import resume_run
 
-    display = make_display(as_json)
+    display, choices = make_display(as_json), Choices(**chosen)
     async with open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
         holder = await run_messages.answer_question(opened, name, text, task=task)

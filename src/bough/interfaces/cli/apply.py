@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import (
+    bough_command,
+    dir_option,
+    json_option,
+    print_json,
+    print_result,
+    print_sentence,
+    run_argument,
+)
 
 if TYPE_CHECKING:
     from bough.app import Session
 
 
-@click.command(
-    "apply",
-    short_help="Apply a run's changes to your files.",
-    epilog=format_example("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes"),
-)
+@bough_command("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes")
 @run_argument
 @dir_option
 @click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not proven.")
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 @click.option("--steps", is_flag=True, help="With --commit or --branch: one commit per step.")
 @click.option("--with-probes", is_flag=True, help="Also add the probes that passed, as tests.")
 @json_option("As a JSON object: the run and the files.")
-def command(
+async def command(
     run: str | None,
     folder: Path,
     partial: bool,
@@ -58,36 +62,6 @@ def command(
         raise click.UsageError("--steps needs --commit or --branch")
     if steps and commit and with_probes:
         raise click.UsageError("--steps --commit cannot be combined with --with-probes: use --branch")
-    run_to_end(_apply(run, folder, partial, edges, commit, hooks, branch, steps, with_probes, as_json))
-
-
-async def confirm_edges(session: Session, run: str) -> bool:
-    """Whether the person accepts changes that take effect on their own, if there are any and a person can be asked."""
-    from bough.interfaces.terminal.output import is_interactive, make_output
-    from bough.views.formatting import one_line
-
-    if not is_interactive() or not (found := await session.edges(run)):
-        return False
-    page = make_output()
-    page.paragraph(text=f"Some changes of {run} take effect on their own:")
-    for edge in found:
-        page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
-    page.flush()
-    return click.confirm("Apply them too?", default=False)
-
-
-async def _apply(
-    run: str | None,
-    folder: Path,
-    partial: bool,
-    edges: bool,
-    commit: bool,
-    hooks: bool,
-    branch: str | None,
-    steps: bool,
-    with_probes: bool,
-    as_json: bool,
-) -> None:
     from bough.app import open_session
     from bough.core.errors import UsageError
     from bough.interfaces.terminal.output import make_output
@@ -105,12 +79,8 @@ async def _apply(
             )
         if branch:
             made = await opened.branch(found.name, branch, steps=steps, with_probes=with_probes)
-            if as_json:
-                print_json({"run": found.name, "branch": branch, "commit": made})
-            else:
-                make_output().paragraph(
-                    text=f"{found.name} is on the branch {branch} ({made[:10]}); your files are unchanged."
-                )
+            said = f"{found.name} is on the branch {branch} ({made[:10]}); your files are unchanged."
+            print_result(as_json, said, run=found.name, branch=branch, commit=made)
             return
         edges = edges or (not as_json and await confirm_edges(opened, found.name))
         changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes, hooks=hooks)
@@ -120,11 +90,25 @@ async def _apply(
         files = [{"kind": change.kind, "path": change.path} for change in changes]
         print_json({"run": found.name, "status": found.status, "files": files, "commit": made})
         return
-    page = make_output()
     if not changes:
-        page.paragraph(text=f"{found.name} changed nothing: nothing to apply.")
+        print_sentence(f"{found.name} changed nothing: nothing to apply.")
         return
     unverified = "" if found.status == "completed" else " (not proven)"
     committed = f", committed as {made[:10]}" if made else ""
-    page.paragraph(text=f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}.")
-    print_changes(page, changes)
+    print_sentence(f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} changed{committed}.")
+    print_changes(make_output(), changes)
+
+
+async def confirm_edges(session: Session, run: str) -> bool:
+    """Whether the person accepts changes that take effect on their own, if there are any and a person can be asked."""
+    from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.views.formatting import one_line
+
+    if not is_interactive() or not (found := await session.edges(run)):
+        return False
+    page = make_output()
+    page.paragraph(text=f"Some changes of {run} take effect on their own:")
+    for edge in found:
+        page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
+    page.flush()
+    return click.confirm("Apply them too?", default=False)

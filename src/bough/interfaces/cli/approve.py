@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, print_json, run_argument, run_options, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, print_json, print_result, run_argument, run_options
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Session
+    from bough.app import Session
 
 
-@click.command(
-    "approve",
-    short_help="Approve or deny what a run asks about: tests, a plan, a command.",
-    epilog=format_example("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'"),
-)
+@bough_command("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'")
 @run_argument
 @dir_option
 @click.option("--deny", is_flag=True, help="Do not allow it: the agent is told and continues.")
@@ -37,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
 @run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
-def command(
+async def command(
     run: str | None,
     folder: Path,
     deny: bool,
@@ -59,44 +55,36 @@ def command(
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
     continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
-    from bough.app import Choices
-
-    if answer is not None:
-        if plan is not None or deny or file or (say and answer != "no"):
-            raise click.UsageError("--command takes only --say, and only with `--command no`")
-        return run_to_end(_approve_command(run, folder, answer, say, as_json, task))
-    if plan is not None:
-        if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
-            raise click.UsageError("--plan own needs --file F, --plan change needs --say TEXT; neither takes --deny")
-        return run_to_end(_approve_plan(run, folder, plan, say, file or "", as_json, task))
-    if file:
-        raise click.UsageError("--file needs --plan own")
-    if say and not deny:
-        raise click.UsageError("--say needs --deny")
-    return run_to_end(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json, task))
-
-
-async def _approve(
-    run: str | None, folder: Path, allow: bool, say: str, choices: Choices, apply: bool, as_json: bool, task: str
-) -> int:
-    from bough.app import open_session
+    from bough.app import Choices, open_session
     from bough.core.ids import RUN
-    from bough.interfaces.cli.execution import make_display
+    from bough.interfaces.cli.display import make_display
     from bough.interfaces.cli.resume import resume_run
 
-    display = make_display(as_json)
+    if answer is not None and (plan is not None or deny or file or (say and answer != "no")):
+        raise click.UsageError("--command takes only --say, and only with `--command no`")
+    if plan is not None and ((plan == "own") != bool(file) or (plan == "change") != bool(say) or deny):
+        raise click.UsageError("--plan own needs --file F, --plan change needs --say TEXT; neither takes --deny")
+    if file and plan is None:
+        raise click.UsageError("--file needs --plan own")
+    if say and not deny and answer is None and plan is None:
+        raise click.UsageError("--say needs --deny")
     async with open_session(folder) as opened:
         name = await opened.find(run)
-        live = await opened.store.holder(name, RUN) is not None
-        kind = await _find_kind(opened, name, task) if live else "tests"
-        if kind == "tests":
-            tests = await opened.rule_on_changes(name, allow=allow, say=say, task=task)
-            display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
-            return 0 if live else await resume_run(opened, name, display, choices, apply, as_json)
-    if kind == "command":
-        return await _approve_command(run, folder, "yes" if allow else "no", say, as_json, task)
-    says = "yes" if allow else "change" if say else "no"
-    return await _approve_plan(run, folder, says, say, "", as_json, task)
+        if answer is None and plan is None:
+            live = await opened.store.holder(name, RUN) is not None
+            kind = await _find_kind(opened, name, task) if live else "tests"
+            if kind == "tests":
+                display = make_display(as_json)
+                tests = await opened.rule_on_changes(name, allow=not deny, say=say, task=task)
+                display.notice(f"{'Not allowed' if deny else 'Allowed'}: {', '.join(tests)}")
+                return 0 if live else await resume_run(opened, name, display, Choices(**chosen), apply, as_json)
+            answer = ("no" if deny else "yes") if kind == "command" else None
+            plan = "yes" if not deny else "change" if say else "no"
+        if answer is not None:
+            await _answer_command(opened, name, answer, say, as_json, task)
+        else:
+            await _answer_plan(opened, name, str(plan), say, file or "", as_json, task)
+    return 0
 
 
 async def _find_kind(opened: Session, name: str, task: str) -> str:
@@ -113,55 +101,40 @@ async def _find_kind(opened: Session, name: str, task: str) -> str:
     return asked[0].kind
 
 
-async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool, task: str) -> int:
-    from bough.app import command_approval, open_session, run_messages
-    from bough.interfaces.terminal.output import make_output
+async def _answer_command(opened: Session, name: str, answer: str, say: str, as_json: bool, task: str) -> None:
+    from bough.app import command_approval, run_messages
 
-    async with open_session(folder) as opened:
-        name = await opened.find(run)
-        if answer == "show":
-            found = await run_messages.list_waiting(opened, name)
-            held = [each.question for each in found if each.kind == "command" and task in ("", each.task)]
-            if as_json:
-                print_json({"run": name, "commands": held})
-            else:
-                click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
-            return 0
-        line = await command_approval.rule_on_command(opened, name, answer == "yes", say, task=task)
-    if as_json:
-        print_json({"run": name, "command": line, "says": answer})
-    else:
-        make_output().paragraph(text=f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}")
-    return 0
+    if answer == "show":
+        found = await run_messages.list_waiting(opened, name)
+        held = [each.question for each in found if each.kind == "command" and task in ("", each.task)]
+        if as_json:
+            print_json({"run": name, "commands": held})
+        else:
+            click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
+        return
+    line = await command_approval.rule_on_command(opened, name, answer == "yes", say, task=task)
+    said = f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}"
+    print_result(as_json, said, run=name, command=line, says=answer)
 
 
-async def _approve_plan(
-    run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool, task: str
-) -> int:
-    from bough.app import open_session
+async def _answer_plan(opened: Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str) -> None:
     from bough.app.plan_proposals import find_proposal, rule_on_plan
-    from bough.interfaces.terminal.output import make_output
     from bough.ports import Approval
 
-    async with open_session(folder) as opened:
-        name = await opened.find(run)
-        waiting = await find_proposal(opened, name, task)
-        if says == "show":
-            if as_json:
-                print_json({"run": name, "task": waiting.task, "plan": waiting.text})
-            else:
-                click.echo(waiting.text, nl=False)
-            return 0
-        if says == "own":
-            try:
-                approval = waiting.own(Path(file).read_text("utf-8"))
-            except (OSError, UnicodeDecodeError) as error:
-                raise click.UsageError(f"{file} cannot be read: {error}") from None
+    waiting = await find_proposal(opened, name, task)
+    if says == "show":
+        if as_json:
+            print_json({"run": name, "task": waiting.task, "plan": waiting.text})
         else:
-            approval = Approval(says, wish)  # type: ignore[arg-type]
-        await rule_on_plan(opened, name, waiting, approval)
-    if as_json:
-        print_json({"run": name, "task": waiting.task, "says": says})
+            click.echo(waiting.text, nl=False)
+        return
+    if says == "own":
+        try:
+            approval = waiting.own(Path(file).read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise click.UsageError(f"{file} cannot be read: {error}") from None
     else:
-        make_output().paragraph(text=f"Answered: {name} continues with the plan of {waiting.task}.")
-    return 0
+        approval = Approval(says, wish)  # type: ignore[arg-type]
+    await rule_on_plan(opened, name, waiting, approval)
+    said = f"Answered: {name} continues with the plan of {waiting.task}."
+    print_result(as_json, said, run=name, task=waiting.task, says=says)

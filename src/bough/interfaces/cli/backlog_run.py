@@ -152,7 +152,7 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
     from bough.interfaces.cli.execution import handle_interrupts
     from bough.interfaces.terminal.night_display import NightDisplay
     from bough.interfaces.terminal.output import make_output
-    from bough.ports import Stop
+    from bough.steering import Stop
 
     stop, display = Stop(), NightDisplay(make_output())
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import click
 
-from bough.interfaces.cli.options import format_example
+from bough.interfaces.cli.options import bough_command
 
 
-@click.command(
-    "completion",
-    short_help="Print shell completion for bash, zsh or fish.",
-    epilog=format_example(
-        "echo 'eval \"$(bough completion bash)\"' >> ~/.bashrc",
-        "echo 'eval \"$(bough completion zsh)\"' >> ~/.zshrc",
-        "bough completion fish > ~/.config/fish/completions/bough.fish",
-    ),
+@bough_command(
+    "echo 'eval \"$(bough completion bash)\"' >> ~/.bashrc",
+    "echo 'eval \"$(bough completion zsh)\"' >> ~/.zshrc",
+    "bough completion fish > ~/.config/fish/completions/bough.fish",
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:

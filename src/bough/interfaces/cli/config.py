@@ -6,14 +6,10 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 
-@click.command(
-    "config",
-    short_help="Show which settings are in force, and where they come from.",
-    epilog=format_example("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config"),
-)
+@bough_command("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config")
 @dir_option
 @click.option("--all", "everything", is_flag=True, help="Also settings that are not set anywhere.")
 @json_option("As a JSON object.")

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import format_example, json_option, run_to_end
+from bough.interfaces.cli.options import bough_command, json_option
 
 if TYPE_CHECKING:
     from bough.demo import Demo
 
 
-@click.command(
-    "demo",
-    short_help="Watch a whole run with a recorded model: no key, no network.",
-    epilog=format_example("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough"),
-)
+@bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
 @click.argument("name", required=False)
 @click.option(
     "--dir",
@@ -28,7 +24,7 @@ if TYPE_CHECKING:
     help="A new folder for the demo (default: a temporary one). It is not removed.",
 )
 @json_option("One event per line, as it happens.")
-def command(name: str | None, folder: Path | None, as_json: bool) -> int:
+async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     """Watch a whole run with a recorded model: no key, no network.
 
     The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's answers are
@@ -41,14 +37,15 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     from bough.demo import BACKLOG, find
 
     demo = find(name)
-    return run_to_end(_show_night(demo, folder, as_json) if name == BACKLOG else _show(demo, folder, as_json))
+    return await (_show_night if name == BACKLOG else _show)(demo, folder, as_json)
 
 
 async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     from bough.app import Choices, open_session
     from bough.core.planning.plan import build_goal_step
     from bough.demo import own_environment, recorded_model, unpack
-    from bough.interfaces.cli.execution import carry_out, make_display
+    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import carry_out
     from bough.interfaces.cli.finish import finish_run
 
     project, recording = unpack(demo, folder)

@@ -7,27 +7,19 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, run_argument
 
 
-@click.command(
-    "diff",
-    short_help="Show what a run changed.",
-    epilog=format_example("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch"),
-)
+@bough_command("bough diff", "bough diff amber-heron --stat", "bough diff > changes.patch")
 @run_argument
 @dir_option
 @click.option("--stat", is_flag=True, help="Only the files and their line counts.")
-def command(run: str | None, folder: Path, stat: bool) -> None:
+async def command(run: str | None, folder: Path, stat: bool) -> None:
     """Show what a run changed.
 
     Everything RUN (default: the latest) has changed so far, finished or not, compared with your files as they were when
     it started. In a pipe or a file the output is a plain patch.
     """
-    run_to_end(_diff(run, folder, stat))
-
-
-async def _diff(run: str | None, folder: Path, stat: bool) -> None:
     from bough.app import open_session
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.parts import print_diff

@@ -95,6 +95,7 @@ class CommandGroup(click.Group):
         if name not in COMMANDS:
             return None
         command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+        command.name, command.short_help = name, COMMANDS[name]
         return command
 
     def resolve_command(

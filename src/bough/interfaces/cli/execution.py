@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
-from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -18,102 +16,15 @@ from bough.core import events as e
 from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
 from bough.core.planning.size_estimate import Advice
-from bough.interfaces.cli.options import enable_gc, print_json_line
-from bough.interfaces.terminal.output import Line, make_output
-from bough.ports import Approval, Stop
+from bough.interfaces.cli.display import Display
+from bough.interfaces.cli.options import enable_gc
+from bough.interfaces.terminal.output import Line
+from bough.ports import Approval
+from bough.steering import Stop
 from bough.views.run_view import Outcome
 
 LOOK = 30.0
 """Seconds between looks at the clock while waiting for the quota."""
-
-
-class Display(Protocol):
-    """Receives what happens."""
-
-    def announce(self, lines: list[Line], more: bool = False) -> None:
-        """What a person should know before it starts. `more`: further lines follow."""
-        ...
-
-    def seen(self, record: e.Record) -> None:
-        """An event from before the run was resumed."""
-        ...
-
-    def recorded(self, record: e.Record) -> None: ...
-
-    def progress(self, task: str, text: str) -> None: ...
-
-    def notice(self, text: str) -> None: ...
-
-    def doing(self, task: str, what: str) -> None:
-        """What goes on for a task where no event says it; empty: no longer."""
-        ...
-
-    def waiting(self, text: str) -> None:
-        """What the whole run waits for; empty: for nothing any longer."""
-        ...
-
-    def shown(self) -> AbstractContextManager[None]: ...
-
-    def aside(self) -> AbstractContextManager[None]:
-        """Leave the terminal to the person while they answer a question."""
-        ...
-
-
-class JsonDisplay:
-    """One event per line, and nothing else on standard output. When the reader goes away, the run continues."""
-
-    def __init__(self) -> None:
-        self._gone = False
-
-    def announce(self, lines: list[Line], more: bool = False) -> None:
-        """The first event says it all."""
-
-    def seen(self, record: e.Record) -> None:
-        """Only new events are printed; `bough log --json` has the rest."""
-
-    def recorded(self, record: e.Record) -> None:
-        if self._gone:
-            return
-        try:
-            print_json_line(record)
-            sys.stdout.flush()
-        except OSError:
-            self._gone = True
-
-    def progress(self, task: str, text: str) -> None:
-        """Not an event."""
-
-    def notice(self, text: str) -> None:
-        with suppress(OSError):
-            print(text, file=sys.stderr, flush=True)
-
-    def doing(self, task: str, what: str) -> None:
-        """Not an event."""
-
-    def waiting(self, text: str) -> None:
-        if text:
-            self.notice(text)
-
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        yield
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        yield
-
-
-def make_display(as_json: bool) -> Display:
-    if as_json:
-        return JsonDisplay()
-    page = make_output()
-    if page.terminal and page.in_front:
-        from bough.interfaces.terminal.live_display import LiveDisplay
-
-        return LiveDisplay(page)
-    from bough.interfaces.terminal.plain_display import PlainDisplay
-
-    return PlainDisplay(page)
 
 
 async def carry_out(
@@ -186,16 +97,11 @@ def retry_on_quota(
 
 async def _wait_until(moment: float, stop: Stop) -> bool:
     """Wait until a time of day, even if the machine sleeps meanwhile; False if the person stops it."""
-    stopped = asyncio.Event()
-    unwatch = stop.watch(stopped.set)
-    try:
-        # In short waits against the wall clock, because asyncio's clock stands still while the machine sleeps.
-        while (left := moment - time.time()) > 0 and not stopped.is_set():
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), min(left, LOOK))
-    finally:
-        unwatch()
-    return not stopped.is_set()
+    # In short waits against the wall clock, because asyncio's clock stands still while the machine sleeps.
+    while (left := moment - time.time()) > 0:
+        if await stop.wait(min(left, LOOK)):
+            return False
+    return True
 
 
 def _make_watch(
@@ -218,13 +124,7 @@ def _make_watch(
 
 async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
     """The answer comes from elsewhere, unless the person wants to stop."""
-    stopped = asyncio.Event()
-    unwatch = stop.watch(stopped.set)
-    try:
-        while not stop.requested:
-            await stopped.wait()
-    finally:
-        unwatch()
+    await stop.wait()
     return None
 
 

@@ -7,22 +7,16 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, print_sentence, run_argument
 
 
-@click.command(
-    "export",
-    short_help="Write a run to one file, to read or attach.",
-    epilog=format_example(
-        "bough export --html", "bough export amber-heron --html --output review.html", "bough export --json"
-    ),
-)
+@bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
 @run_argument
 @dir_option
 @click.option("--html", "as_html", is_flag=True, help="As a self-contained page: RUN.html.")
 @click.option("--json", "as_json", is_flag=True, help="The same data as JSON, on standard output.")
 @click.option("--output", metavar="F", help="Write it there instead; `-` is standard output.")
-def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
+async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
     """Write a run to one file, to read or attach.
 
     The page is a snapshot of the dashboard: the tree, the timeline, every conversation, all changes, checks and
@@ -31,14 +25,9 @@ def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output:
     """
     if as_html == as_json:
         raise click.UsageError("pass --html or --json")
-    run_to_end(_export(run, folder, as_html, output))
-
-
-async def _export(run: str | None, folder: Path, as_html: bool, output: str | None) -> None:
     import msgspec
 
     from bough.app import open_session
-    from bough.interfaces.terminal.output import make_output
     from bough.interfaces.web.export import export_run, render_page
     from bough.views.formatting import escape_json
 
@@ -55,4 +44,4 @@ async def _export(run: str | None, folder: Path, as_html: bool, output: str | No
         Path(target).write_bytes(body)
     except OSError as error:
         raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
-    make_output().paragraph(text=f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")
+    print_sentence(f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

@@ -6,30 +6,22 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 
-@click.command(
-    "lessons",
-    short_help="Show what runs proved about this repository.",
-    epilog=format_example("bough lessons", "bough lessons --forget 3", "bough lessons --promote 2"),
-)
+@bough_command("bough lessons", "bough lessons --forget 3", "bough lessons --promote 2")
 @dir_option
 @click.option("--forget", metavar="N", type=int, help="Forget a lesson: no run is told any more.")
 @click.option("--promote", metavar="N", type=int, help="Write a lesson into AGENTS.md, for every agent.")
 @click.option("--all", "everything", is_flag=True, help="Also those that were retired, and why.")
 @json_option("As a JSON list.")
-def command(folder: Path, forget: int | None, promote: int | None, everything: bool, as_json: bool) -> None:
+async def command(folder: Path, forget: int | None, promote: int | None, everything: bool, as_json: bool) -> None:
     """Show what runs proved about this repository.
 
     With `bough run --lessons` (or [backlog] lessons = true) a finished run leaves what it proved: the check that works,
     the set-up that it needed, a test on which a goal was given up, what you answered. Later runs are told those whose
     files or check they touch, in at most 1,000 tokens. A lesson that a verdict contradicts is retired.
     """
-    run_to_end(_lessons(folder, forget, promote, everything, as_json))
-
-
-async def _lessons(folder: Path, forget: int | None, promote: int | None, everything: bool, as_json: bool) -> None:
     import msgspec
 
     from bough.app import open_journal, open_session

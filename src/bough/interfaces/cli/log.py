@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from bough.interfaces.cli.options import (
+    bough_command,
     dir_option,
     enable_gc,
-    format_example,
     json_option,
     print_json_line,
     run_argument,
-    run_to_end,
     task_argument,
 )
 
@@ -28,20 +27,14 @@ POLL = 0.3
 """Seconds between polls of the journal."""
 
 
-@click.command(
-    "log",
-    short_help="Show what happened, event by event.",
-    epilog=format_example(
-        "bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event"
-    ),
-)
+@bough_command("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event")
 @run_argument
 @task_argument
 @dir_option
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
 @click.option("--rounds", is_flag=True, help="The conversation: prompts, answers, tool calls and results.")
 @json_option("One event per line, as stored in the journal.")
-def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
+async def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Show what happened, event by event.
 
     RUN is a run's name, its beginning, or `latest` (the default); TASK is a path as shown by `bough show`: that task
@@ -49,7 +42,17 @@ def command(run: str | None, task: str | None, folder: Path, follow: bool, round
     """
     if rounds and as_json:
         raise click.UsageError("--rounds and --json are mutually exclusive")
-    run_to_end(_log(run, task, folder, follow, _make_printer(rounds, as_json)))
+    from bough.app import open_journal
+
+    tell = _make_printer(rounds, as_json)
+    async with open_journal(folder) as opened:
+        name, path = await opened.find_task(run, task)
+        if follow:
+            enable_gc()
+            await _follow(opened, name, path, tell)
+            return
+        for record in await _read(opened, name, path):
+            tell(record)
 
 
 def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
@@ -66,19 +69,6 @@ def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
         return Conversation(page).tell
     teller = Teller()
     return lambda record: page.line(*format_line(record, teller.tell(record)))
-
-
-async def _log(run: str | None, task: str | None, folder: Path, follow: bool, tell: Callable[[Record], None]) -> None:
-    from bough.app import open_journal
-
-    async with open_journal(folder) as opened:
-        name, path = await opened.find_task(run, task)
-        if follow:
-            enable_gc()
-            await _follow(opened, name, path, tell)
-            return
-        for record in await _read(opened, name, path):
-            tell(record)
 
 
 async def _read(opened: Journal, name: str, path: str | None, since: int = 0) -> list[Record]:

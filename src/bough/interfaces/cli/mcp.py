@@ -6,14 +6,10 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, enable_gc, format_example
+from bough.interfaces.cli.options import bough_command, dir_option, enable_gc
 
 
-@click.command(
-    "mcp",
-    short_help="Serve bough to other agents over the Model Context Protocol.",
-    epilog=format_example("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project"),
-)
+@bough_command("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project")
 @dir_option
 @click.option("--model", metavar="M", help="The model of the runs it starts (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")

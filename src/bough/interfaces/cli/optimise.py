@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 if TYPE_CHECKING:
     from bough.app.optimise import Comparison, Spent
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 CALLS = 40
 
 
-@click.command(
-    "optimise",
-    short_help="Learn better planning prompts from the runs of this project.",
-    epilog=format_example("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100"),
-)
+@bough_command("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100")
 @click.argument("what", type=click.Choice(["planner"]))
 @dir_option
 @click.option("--model", metavar="M", help="The model to optimise for (default: as for a run).")
@@ -34,7 +30,7 @@ CALLS = 40
     help="Model calls the search may make for each prompt.",
 )
 @json_option("The comparison as JSON.")
-def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
+async def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
     """Learn better planning prompts from the runs of this project.
 
     Optimises two prompts: the gate, which estimates the size of a goal, and the planner, which splits it into steps.
@@ -45,10 +41,6 @@ def command(what: str, folder: Path, model: str | None, base_url: str | None, ca
 
     This calls the model, which may cost money. Needs the extra `dspy`: without it, this command says how to install it.
     """
-    return run_to_end(_optimise(folder, model, base_url, calls, as_json))
-
-
-async def _optimise(folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
     from bough.app import Choices, open_session
     from bough.app.optimise import optimise_planner
 

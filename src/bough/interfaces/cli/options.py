@@ -36,7 +36,7 @@ def dir_option(command: F) -> F:
 
 
 def _choose_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """For this process and those it starts."""
+    """Choose the journal for this process and those it starts."""
     if value:
         os.environ["BOUGH_STORE"] = value
 
@@ -70,146 +70,112 @@ def task_argument(command: F) -> F:
     return click.argument("task", required=False)(command)
 
 
+class BoughCommand(click.Command):
+    """A command whose function may be a coroutine."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        result = super().invoke(ctx)
+        return run_to_end(result) if isinstance(result, Coroutine) else result
+
+
+def bough_command(*examples: str, cls: type[click.Command] = BoughCommand) -> Callable[[Callable[..., Any]], Any]:
+    """A command with examples of its use. Its name and its line in the list are in `entry`."""
+    return click.command(cls=cls, epilog=format_example(*examples))
+
+
 def format_example(*lines: str) -> str:
     """An epilog that keeps its lines."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _model_options() -> tuple[Callable[[F], F], ...]:
-    return (
-        click.option(
-            "--model",
-            metavar="M",
-            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
-            "or the name of a preset in your settings.",
-        ),
-        click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: --model)."),
-        click.option("--strong-model", metavar="M", help="For the last repair and for stuck work (default: --model)."),
-        click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
-        click.option(
-            "--protocol",
-            type=click.Choice(["auto", "tools", "text"]),
-            help="How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
-        ),
-    )
+def add_options(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options at once, in the order in which help lists them."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def _agent_options() -> tuple[Callable[[F], F], ...]:
-    return (
-        click.option(
-            "--agent",
-            metavar="A",
-            help="Which agent does the work instead of bough's own: claude, codex, gemini, goose, opencode, or a "
-            "command that speaks the Agent Client Protocol.",
-        ),
-        click.option("--strong-agent", metavar="A", help="The agent for the last repair and for stuck work."),
-        click.option(
-            "--agent-env",
-            metavar="NAME",
-            multiple=True,
-            help="A variable to pass to the agent, such as its key; the commands it runs see it too.",
-        ),
-        click.option(
-            "--agent-network",
-            metavar="WHAT",
-            help="Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
-        ),
-    )
-
-
-def _trust_option() -> Callable[[F], F]:
-    return click.option(
+_models = add_options(
+    click.option(
+        "--model",
+        metavar="M",
+        help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
+        "or the name of a preset in your settings.",
+    ),
+    click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: --model)."),
+    click.option("--strong-model", metavar="M", help="For the last repair and for stuck work (default: --model)."),
+    click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
+    click.option(
+        "--protocol",
+        type=click.Choice(["auto", "tools", "text"]),
+        help="How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
+    ),
+    click.option(
+        "--agent",
+        metavar="A",
+        help="Which agent does the work instead of bough's own: claude, codex, gemini, goose, opencode, or a "
+        "command that speaks the Agent Client Protocol.",
+    ),
+    click.option("--strong-agent", metavar="A", help="The agent for the last repair and for stuck work."),
+    click.option(
+        "--agent-env",
+        metavar="NAME",
+        multiple=True,
+        help="A variable to pass to the agent, such as its key; the commands it runs see it too.",
+    ),
+    click.option(
+        "--agent-network",
+        metavar="WHAT",
+        help="Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
+    ),
+    click.option(
         "--trust-config",
         is_flag=True,
         help="Let this folder's settings raise limits, choose models and start MCP servers, from now on.",
-    )
-
-
-def _record_option() -> Callable[[F], F]:
-    return click.option(
-        "--record",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Record the model's answers; replay:FILE plays them back.",
-    )
-
-
-def _sandbox_options() -> tuple[Callable[[F], F], ...]:
-    return (
-        click.option(
-            "--sandbox",
-            metavar="MODE",
-            type=click.Choice(("auto", "namespaces", "landlock", "none")),
-            help="How commands are confined (default: auto; none: they have all your permissions).",
-        ),
-        click.option(
-            "--network",
-            metavar="WHAT",
-            help="What commands can reach: off (default), loopback, registries, allow:HOST,… or on.",
-        ),
-    )
-
-
-def setup_option(command: F) -> F:
-    """`--setup`"""
-    return click.option(
-        "--setup",
-        metavar="CMD",
-        help="Run this in each private copy before its check, to install what the project needs (`npm ci`).",
-    )(command)
-
-
-def sandbox_options(command: F) -> F:
-    """`--sandbox` and `--network`"""
-    for option in reversed(_sandbox_options()):
-        command = option(command)
-    return command
-
-
-def model_options(command: F) -> F:
-    """Which models are used, for commands that run nothing."""
-    for option in reversed(
-        (*_model_options(), *_agent_options(), _trust_option(), _record_option(), json_option("The plan as JSON."))
-    ):
-        command = option(command)
-    return command
-
-
-def checks_option(command: F) -> F:
-    """`--checks`"""
-    return click.option(
-        "--checks",
-        metavar="N",
-        type=click.IntRange(1, 1000),
-        help="Checks that may run at once, however many agents work (default: one per processor).",
-    )(command)
-
-
-def run_options(command: F) -> F:
-    """How a run works, when it starts or resumes."""
-    patient = (
-        click.option(
-            "--wait-for-quota",
-            is_flag=True,
-            help="When the model's quota is exhausted, wait until it resets, then resume.",
-        ),
-        click.option(
-            "--ask-later",
-            is_flag=True,
-            help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
-        ),
-    )
-    for option in reversed(patient):
-        command = option(command)
-    return work_options()(command)
+    ),
+)
+_record = click.option(
+    "--record",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Record the model's answers; replay:FILE plays them back.",
+)
+model_options = add_options(_models, _record, json_option("The plan as JSON."))
+"""Which models are used, for commands that run nothing."""
+sandbox_options = add_options(
+    click.option(
+        "--sandbox",
+        metavar="MODE",
+        type=click.Choice(("auto", "namespaces", "landlock", "none")),
+        help="How commands are confined (default: auto; none: they have all your permissions).",
+    ),
+    click.option(
+        "--network",
+        metavar="WHAT",
+        help="What commands can reach: off (default), loopback, registries, allow:HOST,… or on.",
+    ),
+)
+setup_option = click.option(
+    "--setup",
+    metavar="CMD",
+    help="Run this in each private copy before its check, to install what the project needs (`npm ci`).",
+)
+checks_option = click.option(
+    "--checks",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Checks that may run at once, however many agents work (default: one per processor).",
+)
 
 
 def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> Callable[[F], F]:
     """How one run works, or every run of a night (`each`: whose limits these are)."""
-    options: tuple[Callable[[F], F], ...] = (
-        *_model_options(),
-        *_agent_options(),
-        _trust_option(),
+    return add_options(
+        _models,
         click.option("--rounds", metavar="N", type=click.IntRange(1), help=f"Limit on rounds{each}."),
         click.option(
             "--max-tokens",
@@ -233,7 +199,7 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
             type=click.FloatRange(0, min_open=True),
             help=f"Limit on minutes of work{each}.",
         ),
-        *_sandbox_options(),
+        sandbox_options,
         setup_option,
         checks_option,
         click.option(
@@ -251,16 +217,25 @@ def work_options(each: str = "", cost: str = "Limit on cost in US dollars") -> C
             default=None,
             help="Tell runs what earlier ones proved, and keep what they prove (default: no): see `bough lessons`.",
         ),
-        _record_option(),
+        _record,
         json_option("One event per line, as it happens."),
     )
 
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
 
-    return add
+run_options = add_options(
+    work_options(),
+    click.option(
+        "--wait-for-quota",
+        is_flag=True,
+        help="When the model's quota is exhausted, wait until it resets, then resume.",
+    ),
+    click.option(
+        "--ask-later",
+        is_flag=True,
+        help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
+    ),
+)
+"""How a run works, when it starts or resumes."""
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
@@ -271,10 +246,24 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 def enable_gc() -> None:
-    """For long-running commands: enables garbage collection from here on, except for what is already loaded."""
+    """Enable garbage collection in a long-running command, except for what is already loaded."""
     # What is loaded stays until the end: without this every full collection would go through it again, for 9 ms.
     gc.freeze()
     gc.enable()
+
+
+def print_sentence(text: str) -> None:
+    from bough.interfaces.terminal.output import make_output
+
+    make_output().paragraph(text=text)
+
+
+def print_result(as_json: bool, sentence: str, **facts: object) -> None:
+    """What a command did: the facts for a program, or a sentence for a person."""
+    if as_json:
+        print_json(facts)
+    else:
+        print_sentence(sentence)
 
 
 def print_json(document: object) -> None:

@@ -7,20 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, model_options, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, model_options, print_json
 
 if TYPE_CHECKING:
-    from bough.app import Choices, PlannedGoal
-    from bough.core.planning.plan import Step
+    from bough.app import PlannedGoal
 
 
-@click.command(
-    "plan",
-    short_help="Plan a goal without running it.",
-    epilog=format_example(
-        'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
-        "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
-    ),
+@bough_command(
+    'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
+    "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
 )
 @click.argument("goal", required=False)
 @dir_option
@@ -36,7 +31,7 @@ if TYPE_CHECKING:
     help="Write it as a workflow, to edit and run.",
 )
 @model_options
-def command(
+async def command(
     goal: str | None,
     folder: Path,
     file: str | None,
@@ -51,19 +46,14 @@ def command(
     each with acceptance criteria and a check. The steps of a phase are planned when it starts. Nothing is run, and
     nothing in the project changes.
     """
-    from bough.app import Choices
+    from bough.app import Choices, RunObserver, open_session
     from bough.core.planning.plan import build_goal_step
-    from bough.interfaces.cli.run import read_goal
-
-    step = build_goal_step(read_goal(goal, file, "plan"), check=check)
-    return run_to_end(_plan(step, folder, Choices(**chosen), save, as_json))
-
-
-async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, as_json: bool) -> int:
-    from bough.app import RunObserver, open_session
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.cli.run import read_goal
     from bough.interfaces.terminal.output import is_interactive
 
+    step = build_goal_step(read_goal(goal, file, "plan"), check=check)
+    choices = Choices(**chosen)
     asking: dict[str, Any] = {"ask": ask_consent} if is_interactive() and not as_json else {}
     async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **asking) as opened:
         planned = await opened.plan(step, choices, RunObserver())

@@ -10,34 +10,26 @@ import click
 
 from bough.core.acceptance.evidence_table import Evidence
 from bough.core.errors import UsageError
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
 if TYPE_CHECKING:
     from bough.app import Session
 
 
-@click.command(
-    "pr",
-    short_help="Put a run's work on a branch, with a description for a pull request.",
-    epilog=format_example("bough pr", "bough pr amber-heron --branch fix-totals"),
-)
+@bough_command("bough pr", "bough pr amber-heron --branch fix-totals")
 @run_argument
 @dir_option
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
 @click.option("--steps", is_flag=True, help="One commit per step.")
 @click.option("--partial", is_flag=True, help="Even if the run is not completed; its work is not proven.")
 @json_option("As a JSON object: the run, the branch, its commit and the file with the description.")
-def command(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
+async def command(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
     The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
     `glab` are printed: nothing is pushed.
     """
-    run_to_end(_pr(run, folder, branch, steps, partial, as_json))
-
-
-async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, partial: bool, as_json: bool) -> None:
     from bough.app import open_session
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence
@@ -99,9 +91,5 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
 
 def _render_row(row: Evidence) -> str:
     one = row.requirement
-    return f"| {one.number} | {_escape_cell(one.whole)} | {row.standing} | {row.cases} |"
-
-
-def _escape_cell(text: str) -> str:
-    """As a cell of a Markdown table."""
-    return " ".join(text.split()).replace("|", "\\|")
+    text = " ".join(one.whole.split()).replace("|", "\\|")
+    return f"| {one.number} | {text} | {row.standing} | {row.cases} |"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 if TYPE_CHECKING:
     from bough.app import Session
@@ -34,11 +34,7 @@ def _make_parser(units: Mapping[str, float], usual: str) -> Callable[..., float 
     return read
 
 
-@click.command(
-    "prune",
-    short_help="Remove old runs.",
-    epilog=format_example("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G"),
-)
+@bough_command("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G")
 @dir_option
 @click.option(
     "--older-than",
@@ -57,7 +53,7 @@ def _make_parser(units: Mapping[str, float], usual: str) -> Callable[..., float 
 @click.option("--unfinished", is_flag=True, help="Also runs that could be resumed.")
 @click.option("--dry-run", is_flag=True, help="Only list them.")
 @json_option("As a JSON object: the runs, and bytes before and after.")
-def command(
+async def command(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Remove old runs.
@@ -66,12 +62,6 @@ def command(
     changes stay in your files; unapplied work is removed with its run.
     """
     age = 30 * DAY if age is None and size is None else age
-    run_to_end(_prune(folder, age, size, unfinished, dry_run, as_json))
-
-
-async def _prune(
-    folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
-) -> None:
     from bough.app import open_session
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import pluralize

@@ -14,10 +14,11 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import UsageError
 from bough.core.planning.plan import Plan, Step
 from bough.core.planning.size_estimate import Advice
-from bough.interfaces.cli.execution import Display
+from bough.interfaces.cli.display import Display
 from bough.interfaces.terminal.output import make_output
 from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
-from bough.ports import Approval, Stop
+from bough.ports import Approval
+from bough.steering import Stop
 
 ADVICE = {
     "take": "",

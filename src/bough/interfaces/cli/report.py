@@ -6,19 +6,15 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
 
-@click.command(
-    "report",
-    short_help="Show the evidence for each requirement of the goal.",
-    epilog=format_example("bough report", "bough report --full", "bough report amber-heron --json"),
-)
+@bough_command("bough report", "bough report --full", "bough report amber-heron --json")
 @run_argument
 @dir_option
 @click.option("--full", is_flag=True, help="The whole text of each requirement, with all evidence.")
 @json_option("As a JSON object.")
-def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
+async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
     One line per requirement of RUN (default: the latest). With --full also the tasks that cover it with their verdicts,
@@ -35,10 +31,6 @@ def command(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
 
     Exit status: 0 when nothing is refuted, else 3.
     """
-    return run_to_end(_report(run, folder, full, as_json))
-
-
-async def _report(run: str | None, folder: Path, full: bool, as_json: bool) -> int:
     from bough.app import open_journal
     from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
     from bough.interfaces.terminal.output import make_output

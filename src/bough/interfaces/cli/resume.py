@@ -7,40 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_options, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, run_argument, run_options
 
 if TYPE_CHECKING:
     from bough.app import Choices, Session
-    from bough.interfaces.cli.execution import Display
+    from bough.interfaces.cli.display import Display
 
 
-@click.command(
-    "resume",
-    short_help="Resume a run that was stopped or interrupted.",
-    epilog=format_example("bough resume", "bough resume amber-heron --rounds 80"),
-)
+@bough_command("bough resume", "bough resume amber-heron --rounds 80")
 @run_argument
 @dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
 @run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
-def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
+async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
 
     It continues at the first unfinished effect; nothing that is finished is done again. Models, limits and --network
     are those it started with unless given here; what it has spent is never reset. A run that is already running is
     refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
     """
-    from bough.app import Choices
+    from bough.app import Choices, open_session
+    from bough.interfaces.cli.display import make_display
 
-    return run_to_end(_resume(run, folder, Choices(**chosen), apply, as_json))
-
-
-async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
-    from bough.app import open_session
-    from bough.interfaces.cli.execution import make_display
-
-    display = make_display(as_json)
+    display, choices = make_display(as_json), Choices(**chosen)
     async with open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
         return await resume_run(opened, name, display, choices, apply, as_json)

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bough.interfaces.cli.options import (
+    bough_command,
     dir_option,
-    format_example,
     json_option,
     print_json,
+    print_result,
     run_argument,
-    run_to_end,
     task_argument,
 )
 
+if TYPE_CHECKING:
+    from bough.views.details import Point
 
-@click.command(
-    "rewind",
-    short_help="Rewind a run to an earlier point.",
-    epilog=format_example(
-        "bough rewind",
-        "bough rewind amber-heron --to 3",
-        "bough rewind amber-heron buffer/insert-line --to 0",
-        'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
-        "bough resume amber-heron",
-    ),
+
+@bough_command(
+    "bough rewind",
+    "bough rewind amber-heron --to 3",
+    "bough rewind amber-heron buffer/insert-line --to 0",
+    'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
+    "bough resume amber-heron",
 )
 @run_argument
 @task_argument
@@ -35,7 +34,7 @@ from bough.interfaces.cli.options import (
 @click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
 @click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
 @json_option("As JSON: the points, or the point it was rewound to.")
-def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
+async def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
 
     Without --to, lists the points of TASK (default: the goal) that RUN (default: the latest) can be rewound to: the
@@ -46,19 +45,27 @@ def command(run: str | None, task: str | None, folder: Path, to: int | None, say
     """
     if say and to is None:
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
-    run_to_end(_list_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, say, as_json))
-
-
-async def _list_points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
+    from bough.core.ids import GOAL
+    from bough.views.details import describe_point
+
+    async with open_session(folder) as opened:
+        name, path = await opened.find_task(run, task)
+        if to is None:
+            _print_points(name, path, await opened.points(name, path or GOAL), as_json)
+            return
+        rewound = await opened.rewind(name, to, path or GOAL, say)
+    where = f"point {to} of {path or GOAL}: {describe_point(rewound)}"
+    said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
+    print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
+
+
+def _print_points(name: str, path: str | None, points: list[Point], as_json: bool) -> None:
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.views.details import describe_point
     from bough.views.formatting import format_clock, pad
 
-    async with open_session(folder) as opened:
-        name, path = await opened.find_task(run, task)
-        points = await opened.points(name, path or GOAL)
     if as_json:
         listed: list[dict[str, Any]] = [
             {"round": number, "happened": describe_point(point), "tree": point.tree, "at": point.at}
@@ -78,19 +85,3 @@ async def _list_points(run: str | None, task: str | None, folder: Path, as_json:
     page.line("")
     target = f"{name} {path}" if path else name
     page.paragraph(text=f"`bough rewind {target} --to POINT` rewinds the run to that moment.")
-
-
-async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say: str, as_json: bool) -> None:
-    from bough.app import open_session
-    from bough.core.ids import GOAL
-    from bough.interfaces.terminal.output import make_output
-    from bough.views.details import describe_point
-
-    async with open_session(folder) as opened:
-        name, path = await opened.find_task(run, task)
-        rewound = await opened.rewind(name, to, path or GOAL, say)
-    if as_json:
-        print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
-        return
-    where = f"point {to} of {path or GOAL}: {describe_point(rewound)}"
-    make_output().paragraph(text=f"Rewound {name} to {where}. `bough resume {name}` continues from there.")

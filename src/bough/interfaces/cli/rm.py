@@ -6,31 +6,23 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import complete_run, dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, complete_run, dir_option, json_option, print_result
 
 
-@click.command(
-    "rm",
-    short_help="Remove runs, with their work.",
-    epilog=format_example("bough rm amber-heron", "bough rm amber-heron teal-finch --yes"),
-)
+@bough_command("bough rm amber-heron", "bough rm amber-heron teal-finch --yes")
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
 @dir_option
 @click.option("--yes", is_flag=True, help="Also work that was never applied, without asking.")
 @json_option("As a JSON object: the runs that were removed.")
-def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
+async def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     """Remove runs, with their work.
 
     Their events, checkouts and contents are deleted; applied changes stay in your files. You are asked about work that
     was never applied; without a terminal, pass --yes. A live run is not removed: stop it first.
     """
-    run_to_end(_remove(runs, folder, yes, as_json))
-
-
-async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.errors import UsageError
-    from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.interfaces.terminal.output import is_interactive
     from bough.views.formatting import pluralize
 
     async with open_session(folder) as opened:
@@ -45,7 +37,5 @@ async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool)
         for name in names:
             await opened.remove(name)
         await opened.tidy()
-    if as_json:
-        print_json({"removed": names})
-        return
-    make_output().paragraph(text=f"Removed {names[0] if len(names) == 1 else pluralize(len(names), 'run')}.")
+    said = f"Removed {names[0] if len(names) == 1 else pluralize(len(names), 'run')}."
+    print_result(as_json, said, removed=names)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_options, run_to_end
+from bough.interfaces.cli.options import BoughCommand, bough_command, dir_option, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices
@@ -32,7 +32,7 @@ class Asking(Enum):
     NOBODY = "nowhere"
 
 
-class _RunCommand(click.Command):
+class _RunCommand(BoughCommand):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         # An option with an optional value would take the next word, the goal, as its value.
         return super().parse_args(ctx, [f"{arg}=*" if arg == "--allow-test-changes" else arg for arg in args])
@@ -59,16 +59,12 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
         ctx.exit()
 
 
-@click.command(
-    "run",
+@bough_command(
+    'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
+    "bough run --workflow bug-fix --input issue='Totals are off by one'",
+    'bough run --continue amber-heron "Now document it in the manual"',
+    "bough run --file goal.md --check 'make test' --rounds 60 --max-cost 2",
     cls=_RunCommand,
-    short_help="Work on a goal in a private workspace.",
-    epilog=format_example(
-        'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
-        "bough run --workflow bug-fix --input issue='Totals are off by one'",
-        'bough run --continue amber-heron "Now document it in the manual"',
-        "bough run --file goal.md --check 'make test' --rounds 60 --max-cost 2",
-    ),
 )
 @click.argument("goal", required=False)
 @dir_option
@@ -161,13 +157,13 @@ def command(
     usage, 1 internal error.
     """
     from bough.app import Choices
+    from bough.interfaces.terminal.output import is_interactive
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
     asking = Asking.NOBODY if yes else Asking.ELSEWHERE if ask_elsewhere else Asking.HERE
     if not web:
         return run_to_end(_run(plan, folder, Choices(**chosen), apply, asking, as_json))
     from bough.interfaces.cli.dashboard import Dashboard
-    from bough.interfaces.terminal.output import is_interactive
 
     dashboard = Dashboard()
     try:
@@ -256,7 +252,8 @@ async def _run(
     from bough.app.known_projects import remember_project
     from bough.core.planning.plan import Plan
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
-    from bough.interfaces.cli.execution import carry_out, make_display, retry_on_quota
+    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import carry_out, retry_on_quota
     from bough.interfaces.cli.finish import finish_run
     from bough.interfaces.terminal.output import is_interactive
 

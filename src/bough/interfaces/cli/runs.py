@@ -6,29 +6,21 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 NEWEST = 20
 
 
-@click.command(
-    "runs",
-    short_help="List the runs of this project.",
-    epilog=format_example("bough runs", "bough runs --all --json"),
-)
+@bough_command("bough runs", "bough runs --all --json")
 @dir_option
 @click.option("--all", "everything", is_flag=True, help=f"Not only the newest {NEWEST}.")
 @json_option("As a JSON list.")
-def command(folder: Path, everything: bool, as_json: bool) -> None:
+async def command(folder: Path, everything: bool, as_json: bool) -> None:
     """List the runs of this project.
 
     The newest is last. A run is `interrupted` when it is unfinished and no process is running it: `bough resume`
     continues it.
     """
-    run_to_end(_runs(folder, everything, as_json))
-
-
-async def _runs(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.app import open_journal
     from bough.core.errors import NewerRun, NotFound
     from bough.interfaces.terminal.output import make_output

@@ -6,16 +6,12 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_result
 
 
-@click.command(
-    "say",
-    short_help="Send a message to a run's agents.",
-    epilog=format_example(
-        'bough say amber-heron "Keep the old flag working too."',
-        'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
-    ),
+@bough_command(
+    'bough say amber-heron "Keep the old flag working too."',
+    'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
 )
 @click.argument("run")
 @click.argument("text", default="")
@@ -23,7 +19,7 @@ from bough.interfaces.cli.options import dir_option, format_example, json_option
 @click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
 @click.option("--restore", metavar="N", type=int, help="Let requirement N count again that a message has replaced.")
 @json_option("As a JSON object: the run and the process that runs it.")
-def command(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
+async def command(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
     """Send a message to a run's agents.
 
     Every agent working on RUN (a name, its beginning, or `latest`) sees TEXT before its next round; agents that start
@@ -36,13 +32,8 @@ def command(run: str, text: str, folder: Path, task: str, restore: int | None, a
     """
     if bool(text.strip()) == (restore is not None):
         raise click.UsageError("give either a TEXT or --restore N")
-    run_to_end(_say(run, text, folder, task, restore, as_json))
-
-
-async def _say(run: str, text: str, folder: Path, task: str, restore: int | None, as_json: bool) -> None:
     from bough.adapters.stores.liveness import describe_worker
     from bough.app import open_session, run_messages
-    from bough.interfaces.terminal.output import make_output
 
     async with open_session(folder) as opened:
         name = await opened.find(run)
@@ -50,14 +41,11 @@ async def _say(run: str, text: str, folder: Path, task: str, restore: int | None
             holder = await run_messages.restore_requirement(opened, name, restore)
         else:
             holder = await run_messages.say_to_run(opened, name, text, task)
-    if as_json:
-        print_json({"run": name, "task": task or None, "holder": describe_worker(holder) if holder else None})
-    elif restore is not None:
-        make_output().paragraph(text=f"Requirement {restore} of {name} counts again.")
+    if restore is not None:
+        said = f"Requirement {restore} of {name} counts again."
     elif holder:
         whom = f"the agents at {task} of {name}" if task else f"the agents of {name}"
-        make_output().paragraph(text=f"Sent: {whom} will see it before their next round.")
+        said = f"Sent: {whom} will see it before their next round."
     else:
-        make_output().paragraph(
-            text=f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."
-        )
+        said = f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."
+    print_result(as_json, said, run=name, task=task or None, holder=describe_worker(holder) if holder else None)

@@ -6,14 +6,10 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, enable_gc, format_example, json_option
+from bough.interfaces.cli.options import bough_command, dir_option, enable_gc, json_option
 
 
-@click.command(
-    "serve",
-    short_help="Show the runs in a browser, live, and steer them there.",
-    epilog=format_example("bough serve", "bough serve --open", "bough serve --all --port 8300"),
-)
+@bough_command("bough serve", "bough serve --open", "bough serve --all --port 8300")
 @dir_option
 @click.option("--all", "everything", is_flag=True, help="The runs of every project you have used bough in.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last port used here, or any.")

@@ -7,32 +7,22 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
 
-@click.command(
-    "show",
-    short_help="Show a run as a tree: states, rounds, checks, cost.",
-    epilog=format_example(
-        "bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json"
-    ),
-)
+@bough_command("bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json")
 @run_argument
 @dir_option
 @click.option("--depth", metavar="N", type=click.IntRange(0), help="At most N levels below the goal.")
 @click.option("--flat", is_flag=True, help="Only the leaves, each with its full path.")
 @json_option("As a JSON object: the run and its tasks.")
-def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
+async def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     """Show a run as a tree: states, rounds, checks, cost.
 
     RUN is a run's name, its beginning, or `latest` (the default). For each task: its state, the rounds used and granted
     (including the tasks below it; `own` excludes them), the result of its check, and its cost; `total` includes the
     tasks below it, even those that --depth hides.
     """
-    run_to_end(_show(run, folder, depth, flat, as_json))
-
-
-async def _show(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     from bough.app import open_journal
     from bough.views.task_rows import list_rows
 

@@ -7,29 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
 if TYPE_CHECKING:
     from bough.views.stats import Stats
 
 
-@click.command(
-    "stats",
-    short_help="Show statistics: tasks, repairs, checks, time.",
-    epilog=format_example("bough stats", "bough stats amber-heron --json"),
-)
+@bough_command("bough stats", "bough stats amber-heron --json")
 @run_argument
 @dir_option
 @json_option("The numbers as JSON.")
-def command(run: str | None, folder: Path, as_json: bool) -> int:
+async def command(run: str | None, folder: Path, as_json: bool) -> int:
     """Show statistics: tasks, repairs, checks, time.
 
     For all runs of the project, or for one. Warns when the numbers suggest a change.
     """
-    return run_to_end(_stats(run, folder, as_json))
-
-
-async def _stats(run: str | None, folder: Path, as_json: bool) -> int:
     from bough.app import open_journal
     from bough.views.stats import KINDS, compute_stats
 

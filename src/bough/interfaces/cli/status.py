@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from bough.interfaces.cli.options import (
-    dir_option,
-    format_example,
-    json_option,
-    print_json,
-    run_argument,
-    run_to_end,
-    task_argument,
-)
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument, task_argument
 
 
-@click.command(
-    "status",
-    short_help="Show where a run or a task stands and what to do next.",
-    epilog=format_example("bough status", "bough status amber-heron buffer/insert-line", "bough status --json"),
-)
+@bough_command("bough status", "bough status amber-heron buffer/insert-line", "bough status --json")
 @run_argument
 @task_argument
 @dir_option
 @json_option("As a JSON object.")
-def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
+async def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     """Show where a run or a task stands and what to do next.
 
     RUN is a run's name, its beginning, or `latest` (the default); TASK is a path as shown by `bough show` (default: the
     goal). A task path alone refers to the latest run. Shows its state and the reason, the verdict with its evidence,
     the files changed so far, notes, and the tree below it.
     """
-    run_to_end(_status(run, task, folder, as_json))
-
-
-async def _status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output

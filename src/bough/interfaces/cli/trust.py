@@ -6,14 +6,10 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 
-@click.command(
-    "trust",
-    short_help="Show what this repository's settings ask for, and allow it or not.",
-    epilog=format_example("bough trust", "bough trust --yes", "bough trust --no"),
-)
+@bough_command("bough trust", "bough trust --yes", "bough trust --no")
 @dir_option
 @click.option("--yes", "answer", flag_value="yes", help="Allow all of it here, from now on.")
 @click.option("--no", "answer", flag_value="no", help="Allow none of it; it is not asked about again.")

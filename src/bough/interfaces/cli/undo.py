@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
 
-@click.command(
-    "undo",
-    short_help="Remove an applied run's changes from your files.",
-    epilog=format_example("bough undo", "bough undo amber-heron"),
-)
+@bough_command("bough undo", "bough undo amber-heron")
 @run_argument
 @dir_option
 @json_option("As a JSON object: the run and the files.")
-def command(run: str | None, folder: Path, as_json: bool) -> None:
+async def command(run: str | None, folder: Path, as_json: bool) -> None:
     """Remove an applied run's changes from your files.
 
     The files that `bough apply` changed are restored; what you changed in them since is kept where it can be merged,
     otherwise nothing is written. A commit made by `--commit` stays: use `git revert` for it.
     """
-    run_to_end(_undo(run, folder, as_json))
-
-
-async def _undo(run: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import open_session
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.parts import print_changes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, print_result, run_argument
 
 if TYPE_CHECKING:
     from bough.core.acceptance.verdict import Verdict
@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 NOT_PROVEN = 5
 
 
-@click.command(
-    "verify",
-    short_help="Check a run's work again, or accept it.",
-    epilog=format_example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
-)
+@bough_command("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'")
 @run_argument
 @dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves it, instead of the run's own.")
@@ -27,7 +23,7 @@ NOT_PROVEN = 5
 @click.option("--accept", is_flag=True, help="Take work that is finished and not proven as it is, in your name.")
 @click.option("--reason", metavar="TEXT", default="", help="With --accept: why; it is recorded.")
 @json_option("The verdict as a JSON object.")
-def command(
+async def command(
     run: str | None, folder: Path, check: str, accept_failing: bool, accept: bool, reason: str, as_json: bool
 ) -> int:
     """Check a run's work again, or accept it.
@@ -45,39 +41,25 @@ def command(
         raise click.UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing")
     if reason and not accept:
         raise click.UsageError("--reason needs --accept")
-    if accept:
-        name, said = run_to_end(_accept(run, folder, reason))
-        if as_json:
-            print_json({"run": name, "accepted": said})
-        else:
-            click.echo(f"{name} is {said}.")
-        return 0
-    verdict, end = run_to_end(_verify(run, folder, check, accept_failing))
+    from bough.app import Choices, RunObserver, open_session
+
+    async with open_session(folder) as opened:
+        name = await opened.find(run)
+        if accept:
+            said = await opened.accept(name, reason.strip())
+            print_result(as_json, f"{name} is {said}.", run=name, accepted=said)
+            return 0
+        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), RunObserver())
+        ended = (await opened.run(name)).end
+    verdict = judged.verdict
     if as_json:
         import msgspec
 
         print_json(msgspec.to_builtins(verdict))
     else:
         _print(verdict)
+    end = ended.end if ended is not None else None
     return 0 if end == "completed" or (end is None and verdict.ruling == "passed") else NOT_PROVEN
-
-
-async def _accept(run: str | None, folder: Path, reason: str) -> tuple[str, str]:
-    from bough.app import open_session
-
-    async with open_session(folder) as opened:
-        name = await opened.find(run)
-        return name, await opened.accept(name, reason.strip())
-
-
-async def _verify(run: str | None, folder: Path, check: str, accept_failing: bool) -> tuple[Verdict, str | None]:
-    from bough.app import Choices, RunObserver, open_session
-
-    async with open_session(folder) as opened:
-        name = await opened.find(run)
-        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), RunObserver())
-        ended = (await opened.run(name)).end
-    return judged.verdict, ended.end if ended is not None else None
 
 
 def _print(verdict: Verdict) -> None:

@@ -7,30 +7,29 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bough.interfaces.cli.options import (
+    bough_command,
     checks_option,
     dir_option,
     enable_gc,
-    format_example,
     json_option,
     print_json_line,
     run_to_end,
     sandbox_options,
 )
 
+if TYPE_CHECKING:
+    from bough.app import Choices
 
-@click.command(
-    "worker",
-    short_help="Run tasks of runs that share a journal in PostgreSQL.",
-    epilog=format_example(
-        "bough worker --store postgresql://bough@db/bough --slots 4",
-        "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
-        "bough worker --store postgresql://bough@db/bough --drain",
-    ),
+
+@bough_command(
+    "bough worker --store postgresql://bough@db/bough --slots 4",
+    "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
+    "bough worker --store postgresql://bough@db/bough --drain",
 )
 @dir_option
 @click.option("--slots", metavar="N", default=1, show_default=True, type=click.IntRange(1, 256), help="Tasks at once.")
@@ -48,12 +47,9 @@ def command(
     tags: tuple[str, ...],
     name: str | None,
     lease: float | None,
-    trust_config: bool,
-    checks: int | None,
-    sandbox: str | None,
-    network: str | None,
     as_json: bool,
     drain: bool,
+    **chosen: Any,
 ) -> int:
     """Run tasks of runs that share a journal in PostgreSQL.
 
@@ -65,14 +61,14 @@ def command(
     stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new
     version.
     """
-    enable_gc()
+    from bough.app import Choices
     from bough.core.errors import StoreError
 
+    enable_gc()
     say = _say_json if as_json else _print
-
     while True:
         try:
-            run_to_end(_worker(folder, slots, tags, name, lease, trust_config, checks, sandbox, network, say, drain))
+            run_to_end(_worker(folder, slots, tags, name, lease, Choices(**chosen), say, drain))
             return 0
         except StoreError as error:  # Wait for a server that is restarting.
             if drain:
@@ -87,22 +83,18 @@ async def _worker(
     tags: tuple[str, ...],
     name: str | None,
     lease: float | None,
-    trust_config: bool,
-    checks: int | None,
-    sandbox: str | None,
-    network: str | None,
+    choices: Choices,
     say: Callable[[str], None],
     drain: bool,
 ) -> None:
     import asyncio
 
-    from bough.app import Choices, open_session
+    from bough.app import open_session
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
     from bough.views.formatting import pluralize
 
-    chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config, "checks": checks}
-    async with open_session(folder, create=True, choices=Choices(**chosen), tell=warn_ignored) as opened:
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored) as opened:
         called = name or make_worker_name(folder)
         if drain:
             await drain_worker(opened, called)

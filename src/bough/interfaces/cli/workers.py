@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 
-@click.command(
-    "workers",
-    short_help="List the workers of a shared journal and what they do.",
-    epilog=format_example("bough workers", "bough workers --store postgresql://bough@db/bough --json"),
-)
+@bough_command("bough workers", "bough workers --store postgresql://bough@db/bough --json")
 @dir_option
 @json_option("As a JSON list.")
-def command(folder: Path, as_json: bool) -> None:
+async def command(folder: Path, as_json: bool) -> None:
     """List the workers of a shared journal and what they do.
 
     For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running.
     """
-    run_to_end(_workers(folder, as_json))
-
-
-async def _workers(folder: Path, as_json: bool) -> None:
     import msgspec
 
     from bough.app import open_journal

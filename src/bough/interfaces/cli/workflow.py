@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 if TYPE_CHECKING:
     from bough.core.workflow.loading import Workflow
@@ -19,14 +19,10 @@ if TYPE_CHECKING:
 BROKEN = 2
 
 
-@click.command(
-    "workflow",
-    short_help="Check, list and show written plans.",
-    epilog=format_example(
-        "bough workflow list",
-        "bough workflow check workflows/release.toml",
-        "bough workflow show bug-fix --input issue='Totals are off by one'",
-    ),
+@bough_command(
+    "bough workflow list",
+    "bough workflow check workflows/release.toml",
+    "bough workflow show bug-fix --input issue='Totals are off by one'",
 )
 @click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)

@@ -15,7 +15,7 @@ SHOWN_ASIDE = 5
 
 
 def render_banner(record: e.Record, sandbox: str) -> list[Line]:
-    """For the first events of a run, started or resumed. `sandbox`: how commands are confined."""
+    """The lines for the first events of a run, started or resumed. `sandbox`: how commands are confined."""
     event = record.event
     lines: list[Line] = []
     if isinstance(event, e.RunStarted):

@@ -61,7 +61,6 @@ class Painter:
         self._paper = paper
         self._bare = replace(paper, colour=False)
         self._rows: list[str] = []
-        self._widths: list[int] = []
         self._size = (0, 0)
         self._above: list[Line] = []
         """Lines that stay above the frames, rewritten when the screen is redrawn."""
@@ -91,12 +90,14 @@ class Painter:
         if same and self._rows:
             there = min(len(self._rows), height)  # rows above the top of the window can no longer be reached
             fewer = there - len(painted)
-            written = _move_up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
+            written = (
+                "\r" + (f"\x1b[{there - 1}A" if there > 1 else "") + "\n".join(row + ERASE_REST for row in painted)
+            )
             if fewer > 0:
                 written += f"\n{ERASE}" * fewer + f"\x1b[{fewer}A\x1b[{widths[-1] + 1}G"
         else:
             written = self._make_clearing(columns, height, len(painted)) + "\n".join(painted)
-        self._rows, self._size, self._widths = painted, (columns, height), widths
+        self._rows, self._size = painted, (columns, height)
         self.put(written)
 
     def clear(self) -> None:
@@ -124,10 +125,6 @@ class Painter:
             return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
         # Row by row: some terminals move what one sweep over the whole screen erases into their scrollback.
         return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
-
-
-def _move_up(count: int) -> str:
-    return "\r" + (f"\x1b[{count}A" if count > 0 else "")
 
 
 class LiveDisplay:

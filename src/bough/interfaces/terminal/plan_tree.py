@@ -68,7 +68,7 @@ def render_requirements(requirements: Sequence[Requirement], width: int) -> list
 
 
 def _render_order(step: Step) -> Iterator[Span]:
-    """When it runs, and what for."""
+    """Say when it runs, and what for."""
     if step.covers:
         yield f"covers {', '.join(map(str, step.covers))}", "blue"
     if step.needs:
@@ -122,7 +122,7 @@ def _describe_proof(step: Step) -> str:
 
 
 def _render_transitions(machine: Machine | None, name: str) -> Iterator[Span]:
-    """Where a state leads."""
+    """Say where a state leads."""
     states = machine.states if machine is not None else ()
     ways = [way for state in states if state.name == name for way in state.transitions]
     if ways:

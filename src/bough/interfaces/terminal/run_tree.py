@@ -49,11 +49,6 @@ def _render_state(row: TaskRow) -> Span:
     return describe_standing(task) + halted, STATE_STYLES.get(task.state, "")
 
 
-def _render_rounds(row: TaskRow) -> Span:
-    """What its subtasks use is taken from its own grant."""
-    return (describe_rounds(row), "") if row.task.started_at else ("–", "dim")
-
-
 def _render_check(row: TaskRow) -> Span:
     verdict = row.task.verdict
     if verdict is None:
@@ -62,39 +57,26 @@ def _render_check(row: TaskRow) -> Span:
     return verdict.ruling.replace("_", " ") + status, choose_style(verdict)
 
 
-def _render_tokens(row: TaskRow) -> Span:
-    """For a parent, including everything below it."""
-    return (format_count(row.subtree.tokens), "") if row.task.started_at else ("–", "dim")
-
-
-def _render_cost(row: TaskRow) -> Span:
-    priced = row.task.started_at and row.spend.cost
-    return (format_cost(row.spend), "") if priced else ("–", "dim")
-
-
 def _render_subtree(row: TaskRow) -> Span:
     return ("", "") if row.leaf else (format_cost(row.subtree) if row.subtree.cost else "–", "")
 
 
-def _render_title(row: TaskRow) -> Span:
-    return describe_task(row.task), "dim"
-
-
-def _render_worker(row: TaskRow) -> Span:
-    return (one_line(row.task.worker), "") if row.task.worker else ("–", "dim")
+def _or_dash(text: str) -> Span:
+    return (text, "") if text else ("–", "dim")
 
 
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("state", _render_state, False),
-    ("worker", _render_worker, False),
-    ("rounds", _render_rounds, True),
+    ("worker", lambda row: _or_dash(one_line(row.task.worker)), False),
+    ("rounds", lambda row: _or_dash(describe_rounds(row) if row.task.started_at else ""), True),
     ("check", _render_check, False),
-    ("tokens", _render_tokens, True),
-    ("cost", _render_cost, True),
+    ("tokens", lambda row: _or_dash(format_count(row.subtree.tokens) if row.task.started_at else ""), True),
+    ("cost", lambda row: _or_dash(format_cost(row.spend) if row.task.started_at and row.spend.cost else ""), True),
     ("total", _render_subtree, True),
-    ("", _render_title, False),
+    ("", lambda row: (describe_task(row.task), "dim"), False),
 )
-"""Heading, content, and whether it is right-aligned. Columns that do not fit are dropped from the end."""
+"""Heading, content, and whether it is right-aligned. Columns that do not fit are dropped from the end. Rounds and
+tokens of a parent include those of everything below it, which come from its grant."""
 
 
 def render_table(run: RunView, width: int, chosen: Sequence[TaskRow] | None = None) -> list[list[Span]]:

@@ -51,7 +51,10 @@ def print_status(
     for number, note in enumerate(detail.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
-    _print_below(page, run, drawn)
+    if len(drawn) > 1:
+        page.line("")
+        for line in tree_table(run, page.width, drawn):
+            page.line(*line)
     if table is not None and table.rows:
         page.line("")
         page.line(("requirements", "dim"))
@@ -109,13 +112,6 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
 def sort_by_size(task: TaskView) -> list[tuple[str, int]]:
     """Roles with the tokens they used, largest first."""
     return sorted(task.tokens_by_role.items(), key=lambda each: -each[1])
-
-
-def _print_below(page: TerminalOutput, run: RunView, drawn: Sequence[TaskRow]) -> None:
-    if len(drawn) > 1:
-        page.line("")
-        for line in tree_table(run, page.width, drawn):
-            page.line(*line)
 
 
 def _print_verdict(page: TerminalOutput, verdict: Verdict | None, command: str) -> None:

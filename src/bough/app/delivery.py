@@ -1,0 +1,178 @@
+"""How a run's work gets to the person: as changes to their files, as commits, on a branch."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from bough.adapters.workspaces import deliver
+from bough.adapters.workspaces.apply import ApplyConflict
+from bough.app.commit_messages import render_run_message, render_step_message
+from bough.app.project import Project
+from bough.app.run_messages import find_person
+from bough.core import events as e
+from bough.core.active_files import Edge
+from bough.core.conversation.context import list_passed_probes
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL
+from bough.core.journal.settled_steps import list_settled_steps
+from bough.core.tree.task import Task
+from bough.ports import FileChange
+
+EDGES_SHOWN = 8
+
+
+class Delivery(Project, frozen=True):
+    """A project whose runs can be delivered."""
+
+    async def diff(self, name: str, stat: bool = False) -> str:
+        """Everything that the run has changed so far, finished or not."""
+        if not await self.store.read(name, GOAL):
+            return ""
+        task = await self.work(name)
+        return await self.workspaces.diff(task.base, task.tree, stat)
+
+    async def edges(self, name: str) -> list[Edge]:
+        """Which of a run's changes take effect before anyone runs them."""
+        task = await self.work(name)
+        return await self.workspaces.edges(task.base, task.tree)
+
+    async def apply(
+        self,
+        name: str,
+        edges: bool = False,
+        commit: bool = False,
+        *,
+        steps: bool = False,
+        with_probes: bool = False,
+        hooks: bool = False,
+    ) -> list[FileChange]:
+        """Apply a run's changes to the person's tree. Their own changes meanwhile are merged; where that fails, nothing
+        is written. `edges`: the person has seen what takes effect on its own. `steps`: one commit per step.
+        `with_probes`: add the probes that the work has passed as tests. `hooks`: the repository's hooks, filters and
+        signing apply to the commit."""
+        task = await self.work(name)
+        if not edges and (found := await self.edges(name)):
+            listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
+            more = f"; and {len(found) - EDGES_SHOWN} more" if len(found) > EDGES_SHOWN else ""
+            raise UsageError(
+                f"Nothing is applied yet, because some changes take effect on their own: {listed}{more}. Review them "
+                f"with `bough diff {name}`, then apply them with `bough apply {name} --edges`."
+            )
+        async with self.hold(name) as (claim, run):
+            if run.applied == task.tree:
+                raise UsageError(f"{name} is already applied: `bough undo {name}` reverts it.")
+            tree = await self._build_tree(name, task, with_probes)
+            if commit and steps:
+                await self._require_base(name, task)
+            before = await self.workspaces.take()
+            changes = await self._merge_into_files(task.base, tree, before)
+            made = await self._commit(name, task, changes, steps, hooks) if commit and changes else ""
+            files = tuple(change.path for change in changes)
+            applied = e.Applied(tree, files, before, await self.workspaces.take(), made, find_person())
+            await self.store.append(claim, [applied], run.version)
+        return changes
+
+    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool, hooks: bool) -> str:
+        """Commit what was just applied to the person's files."""
+        if steps:
+            return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
+        paths = [change.path for change in changes]
+        message = render_run_message(await self.run(name), task)
+        return await asyncio.to_thread(deliver.commit, self.root, paths, message, hooks)
+
+    async def _merge_into_files(self, base: str, tree: str, now: str) -> list[FileChange]:
+        try:
+            return await self.workspaces.apply(base, tree)
+        except ApplyConflict:
+            merged = await self.workspaces.merge(base, now, tree)
+            if merged.conflicts:
+                raise
+            return await self.workspaces.apply(now, merged.tree)
+
+    async def undo(self, name: str) -> list[FileChange]:
+        """Revert what was applied to the person's files."""
+        async with self.hold(name) as (claim, run):
+            applied = run.application
+            if applied is None or not applied.before:
+                raise UsageError(f"{name} is not applied: nothing to undo.")
+            try:
+                changes = await self._merge_into_files(applied.after, applied.before, await self.workspaces.take())
+            except ApplyConflict as error:
+                raise UsageError(
+                    f"Nothing was undone, because you changed the same lines since {name} was applied: "
+                    f"{', '.join(error.paths)}. Set these changes aside (git stash, or copies elsewhere) and run "
+                    f"`bough undo {name}` again, or take the run's changes out by hand: `bough diff {name}` shows them."
+                ) from error
+            undone = e.Undone(tuple(change.path for change in changes), find_person())
+            await self.store.append(claim, [undone], run.version)
+        return changes
+
+    async def branch(
+        self, name: str, branch: str, *, steps: bool = False, with_probes: bool = False, at: str = "HEAD"
+    ) -> str:
+        """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
+        their files stay as they are. `with_probes`: with the probes that the work has passed. `at`: the commit that it
+        starts from. The last commit."""
+        task = await self.work(name)
+        task = replace(task, tree=await self._build_tree(name, task, with_probes))
+        if not await self.workspaces.changes(task.base, task.tree):
+            raise UsageError(f"{name} changed nothing: nothing to put on a branch.")
+        await self._require_base(name, task, at)
+        commits = await self._build_commits(name, task, steps)
+        return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits, at)
+
+    async def _require_base(self, name: str, task: Task, at: str = "HEAD") -> None:
+        """The files that the run changed must be in the last commit as the run found them: only then do its commits
+        hold just its changes."""
+        paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
+        base = await self.workspaces.files(task.base, paths)
+        head = await asyncio.to_thread(deliver.read_texts_at, self.root, paths, at)
+        differ = [path for path in paths if head[path] != (base[path][1] if path in base else None)]
+        if differ:
+            raise UsageError(
+                f"The last commit does not have {differ[0]} as the run found it: commit your changes first, or use "
+                f"`bough apply {name}`."
+            )
+
+    async def _build_commits(
+        self, name: str, task: Task, steps: bool
+    ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
+        """The changes of a run as commits, each with the files that it changes and its message."""
+        titles = {step.name: step.title or step.instructions.strip() for step in task.plan.steps}
+        covers = {step.name: [one for one in task.asked if one.number in step.covers] for step in task.plan.steps}
+        points = [
+            (one.tree, render_step_message(name, one, titles.get(one.child, ""), covers.get(one.child, [])))
+            for one in list_settled_steps(await self.store.read(name, GOAL))
+        ]
+        made, before = [], task.base
+        for tree, message in [*(points if steps else []), (task.tree, render_run_message(await self.run(name), task))]:
+            paths = [change.path for change in await self.workspaces.changes(before, tree)]
+            files = await self.workspaces.files(tree, paths) if paths else {}
+            if paths:
+                made.append(({path: files.get(path) for path in paths}, message))
+            before = tree
+        return made
+
+    async def _build_tree(self, name: str, task: Task, with_probes: bool) -> str:
+        """The tree of a task, if wanted with its probes among the tests."""
+        if not with_probes:
+            return task.tree
+        from bough.adapters.verifiers.prober import write_files
+        from bough.core.verdict.registry import find_language
+
+        kept = f"{GOAL}@probes"
+        workspace = await self.workspaces.open(name, kept, task.tree, "")
+        try:
+            passed = list_passed_probes(task)
+            # A file of several cases of which one was dropped would fail.
+            others = {probe.path for probe in task.examination.probes if probe not in passed}
+            texts = {}
+            for probe in (probe for probe in passed if probe.path not in others):
+                says = f"{find_language(probe.path).comment} {' '.join(probe.says.split())}\n" if probe.says else ""
+                texts[probe.path] = f"{says}{probe.text}"
+            await asyncio.to_thread(write_files, workspace.root, texts)
+            return await workspace.snapshot()
+        finally:
+            await self.workspaces.discard(name, kept)

@@ -1,0 +1,143 @@
+"""The outside agents and the MCP servers of a run: each in a sandbox of its own, with what was named for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bough.adapters.agents.registry import Chosen, choose_agent
+from bough.adapters.models.providers import list_secrets
+from bough.adapters.sandboxes.approval import Permit
+from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.network import Network, parse_network
+from bough.adapters.sandboxes.process import make_sandbox
+from bough.app.choices import OutsideAgents
+from bough.app.project import Project
+from bough.core.errors import UsageError
+from bough.core.rules import Rules
+from bough.core.servers import ToolServer
+from bough.core.settings.agent_settings import MODEL
+from bough.installed import lacking
+from bough.ports import Sandbox, Tools
+from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
+
+if TYPE_CHECKING:
+    from bough.adapters.agents.acp import AcpAgent
+    from bough.adapters.agents.model import AgentModel
+    from bough.adapters.mcp.tools import McpTools
+
+
+class Agents:
+    """The outside agents by name. Each sees and reaches only what the person has named for it."""
+
+    def __init__(self, project: Project, outside: OutsideAgents, permit: Permit | None) -> None:
+        self._project, self._outside, self._permit = project, outside, permit
+        self._made: dict[str, AcpAgent] = {}
+
+    def _choose(self, name: str) -> Chosen:
+        return choose_agent(name, self._project.config.agents, self._outside.network, self._outside.env)
+
+    def of(self, name: str) -> AcpAgent:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def check(self, names: Sequence[str]) -> None:
+        """Report what is missing before anything starts."""
+        for name in names:
+            how = self._choose(name)
+            try:
+                program = resolve_command(how.argv, self._project.root, self._project.env)[0]
+            except NoProgram as error:
+                raise UsageError(
+                    f"The agent {name} needs `{how.argv[0]}`, which {error.strerror}. {how.advice}"
+                ) from None
+            if find_program(program, self._project.root) is None:
+                raise UsageError(f"The agent {name} needs `{program}`, which cannot be run. {how.advice}")
+            if missing := [key for key in how.env if not key.endswith("*") and key not in self._project.env]:
+                raise UsageError(f"The agent {name} expects {missing[0]}, which is not set in your environment.")
+            self.of(name)
+
+    def model(self, name: str, folder: Path, rules: Rules) -> AgentModel:
+        """The agent behind a model's name, as a model."""
+        from bough.adapters.agents.model import AgentModel
+
+        return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
+
+    def _make(self, name: str) -> AcpAgent:
+        try:
+            from bough.adapters.agents.acp import AcpAgent
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("acp", "pydantic"):
+                raise
+            raise lacking("An outside agent", "acp") from None
+        project, how = self._project, self._choose(name)
+        env, settings, confines = self._build_environment(how), project.config.sandbox, project.level.confines
+        try:
+            sandbox = make_sandbox(
+                settings.mode,
+                env,
+                [Path(folder).expanduser() for folder in settings.writable],
+                readable=[Path(folder).expanduser() for folder in settings.readable],
+                hidden=[project.root],
+                network=parse_network(how.network, project.env) if confines else Network("on"),
+            )
+        except UsageError as error:
+            raise UsageError(f"The agent {name}: {str(error).replace('--network', '--agent-network')}") from None
+        return AcpAgent(
+            name,
+            resolve_command(how.argv, self._project.root, self._project.env),
+            sandbox,
+            # Of the checkout's variables, those that would have it load the checkout's programs and modules.
+            env={"PATH": env["PATH"], "PYTHONPATH": ""},
+            home=[Path(path).expanduser() for path in how.home] if confines else [],
+            patterns=project.config.approve.commands,
+            permit=self._permit,
+            mode=how.mode if confines else "",
+            advice=how.advice,
+        )
+
+    def _build_environment(self, how: Chosen) -> dict[str, str]:
+        """The variables of all commands, and those that the person has named for it, secret or not. The folder of its
+        program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
+        named = {name: value for name, value in self._project.env.items() if _is_named(name, how.env)}
+        env = {
+            **make_env(self._project.env, list_secrets(self._project.env), self._project.config.sandbox.env),
+            **named,
+        }
+        env["PATH"] = list_program_folders(self._project.root, self._project.env)
+        if "/" in how.argv[0] and (place := find_program(how.argv[0], self._project.root)):
+            env["PATH"] = f"{Path(place).parent}:{env['PATH']}"
+        return env
+
+
+def _is_named(name: str, names: Sequence[str]) -> bool:
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names if one != "*")
+
+
+def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTools:
+    """bough's tools with those of the servers, which start where they are first needed. One that does not start is left
+    out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
+    try:
+        from bough.adapters.mcp.tools import McpTools, make_served
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic", "anyio"):
+            raise
+        raise lacking("An MCP server", "mcp") from None
+    env, root = project.env, project.root
+    plain = {**make_env(env, hidden), "PATH": list_program_folders(root, env)}
+
+    def sandbox(settings: ToolServer, line: list[str]) -> Sandbox:
+        own = dict(plain)
+        if line and line[0].startswith("/"):  # Then the sandbox shows it, with what was installed alongside.
+            own["PATH"] = f"{Path(line[0]).parent}:{own['PATH']}"
+        network = parse_network(settings.network, env) if project.level.confines else Network("on")
+        return make_sandbox(project.config.sandbox.mode, own, hidden=[root], network=network)
+
+    served = {}
+    for name, settings in project.config.mcp.items():
+        if bool(settings.command) == bool(settings.url):
+            raise UsageError(f"The MCP server {name} needs either a command or a url: see `bough config`.")
+        served[name] = make_served(name, settings, env, sandbox, root)
+    return McpTools(tools, served)

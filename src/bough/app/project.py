@@ -1,0 +1,169 @@
+"""An open project, and what holding one of its runs allows: rewinding, stopping, removing."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Self
+
+from msgspec.structs import replace
+
+from bough import config as settings
+from bough.adapters.models.wire import Client
+from bough.adapters.sandboxes.levels import SandboxLevel, find_level
+from bough.adapters.sandboxes.network import Network, describe_confinement, parse_network
+from bough.adapters.stores.liveness import worker_id
+from bough.adapters.verifiers.check_slots import CheckSlots
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.adapters.workspaces.surroundings import Surroundings
+from bough.app.activity import name_activity_file
+from bough.app.choices import Choices
+from bough.app.journal import Journal
+from bough.app.run_messages import find_person
+from bough.core import events as e
+from bough.core.errors import UsageError
+from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
+from bough.core.journal.rewind import plan_rewind
+from bough.core.journal.run_fold import Run
+from bough.core.journal.task_fold import list_points
+from bough.core.tree.task import Task
+from bough.ports import Claim
+from bough.views.details import Point, point_of
+
+
+class Project(Journal, frozen=True):
+    """A project that is open for work: where it is, its settings, its journal and its trees. One process at a time
+    holds a run; whoever does can rewind and remove it."""
+
+    home: Path
+    folder: str
+    """Where the person stands, relative to the root."""
+    config: settings.Config
+    theirs: Mapping[str, str]
+    """What applies of the repository's own settings."""
+    workspaces: GitWorkspaces
+    surroundings: Surroundings
+    """What checkouts get from the person's set-up."""
+    env: Mapping[str, str]
+    client: Client
+    """The HTTP client of all its runs, so that they share connections."""
+    slots: CheckSlots
+    """How many checks of all its runs go on at once."""
+
+    @property
+    def level(self) -> SandboxLevel:
+        """How commands are confined."""
+        return find_level(self.config.sandbox.mode)
+
+    @property
+    def confinement(self) -> str:
+        """The same in words, with what commands reach."""
+        return describe_confinement(self.level, self.network)
+
+    @property
+    def network(self) -> Network:
+        """What commands can reach."""
+        return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
+
+    async def as_begun(self, name: str, choices: Choices) -> Self:
+        """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
+        now."""
+        run = await self.run(name)
+        network = choices.network or run.network
+        sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
+        check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
+        return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
+
+    async def find_free_name(self) -> str:
+        """A name that no run has now; another process may take it at any time."""
+        taken = set(await self.store.runs())
+        while True:
+            name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
+            if name not in taken:
+                return name
+
+    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
+        """Rewind the run to a point of one of its tasks (0: before its first round or step): every task is as it was at
+        that moment. Later events stay in the journal and no longer count, except for their cost. What the person has to
+        `say` goes to a fresh agent, which takes over that task."""
+        async with self.hold(name) as (claim, run):
+            await self.finish_rewind(name)
+            records = await self.store.read(name, task)
+            found = list_points(task, records)
+            if not found:
+                raise UsageError(f"{task} of {name} has not started: nothing to rewind.")
+            if not 0 <= to < len(found):
+                raise UsageError(
+                    f"{name} can be rewound to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    "`bough rewind` lists them."
+                )
+            moment = next(record.seq for record in records if record.version == found[to].version)
+            reopened = e.RunReopened(task, to, moment, find_person())
+            await self.store.append(claim, [reopened], run.version)
+            await self.finish_rewind(name)
+            if say.strip():
+                async with self.hold_task(name, task) as (held, now):
+                    await self.store.append(held, [e.PersonAnswered("", say.strip(), find_person())], now.version)
+
+        return point_of(await self.task(name, task))
+
+    async def finish_rewind(self, name: str) -> None:
+        """Apply the run's last event if it is a rewind, or the rest of one that a crash cut off. The run must be
+        held."""
+        last = (await self.store.read(name, RUN))[-1]
+        if not isinstance(last.event, e.RunReopened) or not last.event.moment:
+            return
+        for path, event in plan_rewind(await self.store.read(name), last):
+            async with self.hold_task(name, path) as (held, now):
+                # Its files are in trees; a checkout is recreated when it is needed.
+                await self.workspaces.discard(name, path)
+                await self.store.append(held, [event], now.version)
+
+    async def stop(self, name: str, now: bool = False) -> str | None:
+        """Ask a live run to stop; returns the process that runs it, or None."""
+        holder = await self.store.holder(name, RUN)
+        if holder is not None:
+            await self.store.post(name, CONTROL, e.StopRequested(now, find_person()))
+        return holder
+
+    async def remove(self, name: str) -> None:
+        """Remove a run with its work, which is in the person's files only if it was applied. Files first: after a crash
+        it can be removed again."""
+        async with self.hold(name) as (claim, _):
+            await self.workspaces.forget(name)
+            for file in (f"pr-{name}.md", name_activity_file(name)):
+                (self.home / file).unlink(missing_ok=True)
+            await self.store.forget(claim)
+
+    def size(self) -> int:
+        """Bytes that bough keeps for this project."""
+        found = 0
+        for folder, _, files in os.walk(self.home):
+            for name in files:
+                with suppress(OSError):  # gone meanwhile
+                    found += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118
+        return found
+
+    async def tidy(self) -> bool:
+        """Remove contents that no run needs any longer; False when a run is live, which may be writing some."""
+        for name in await self.store.runs():
+            if await self.store.holder(name, RUN) is not None:
+                return False
+        await self.workspaces.compact(await self.store.compact())
+        return True
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
+        """Keep other processes from running it meanwhile."""
+        run = await self.run(name)
+        async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
+            yield claim, await self.run(name)
+
+    @asynccontextmanager
+    async def hold_task(self, name: str, task: str) -> AsyncIterator[tuple[Claim, Task]]:
+        now = await self.task(name, task)
+        async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
+            yield claim, await self.task(name, task)

@@ -1,0 +1,116 @@
+"""How a live run is steered: people's requests to stop and their messages reach it, and a fence turns back a process
+that has lost it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import takewhile
+from typing import TypeVar
+
+from bough.core.events import AnyEvent, Halt, Record
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class _Watched:
+    """Something that others wait for."""
+
+    def __init__(self) -> None:
+        self._watchers: list[Callable[[], None]] = []
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` whenever something comes, until the returned function is called."""
+        self._watchers.append(wake)
+        return lambda: self._watchers.remove(wake)
+
+    def _wake_all(self) -> None:
+        for wake in list(self._watchers):
+            wake()
+
+
+class Stop(_Watched):
+    """A person's request to stop: after the current effect, or (`now`) at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requested = False
+        self.now = False
+        self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
+        """How the run then rests."""
+
+    def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
+        self.requested, self.now = True, self.now or now
+        self.halt = halt or self.halt
+        self._wake_all()
+
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Wait for a request; False when that many seconds pass without one."""
+        stopped = asyncio.Event()
+        unwatch = self.watch(stopped.set)
+        try:
+            await asyncio.wait_for(stopped.wait(), 0 if self.requested else seconds)
+        except TimeoutError:
+            return self.requested
+        finally:
+            unwatch()
+        return True
+
+
+class Inbox(_Watched):
+    """People's messages to the run, oldest first. The run's holder fills it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: list[Record] = []
+        self.look: Callable[[], Awaitable[None]] | None = None
+        """Reads what was posted just now."""
+        self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
+        """Writes to the stream that people post to."""
+
+    def add(self, record: Record) -> None:
+        self._said.append(record)
+        self._wake_all()
+
+    def after(self, seq: int) -> list[Record]:
+        """Messages after that one."""
+        newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
+        return list(newer)[::-1]
+
+    async def first(self, find: Callable[[], T | None], here: Awaitable[U]) -> T | U:
+        """The first answer to a question: what `find` finds among the messages, now or once one arrives, or the result
+        of `here`, which is cancelled then."""
+        came = asyncio.Event()
+        unwatch = self.watch(came.set)
+        asking = asyncio.ensure_future(here)
+        try:
+            while True:
+                if (found := find()) is not None:
+                    return found
+                if asking.done():
+                    return asking.result()
+                came.clear()
+                elsewhere = asyncio.ensure_future(came.wait())
+                await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+                elsewhere.cancel()
+        finally:
+            unwatch()
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+
+class Fence:
+    """Whether this process may still act for its run: crossed before every effect. A process that was away (stopped,
+    suspended) while another took the run over is turned back here."""
+
+    def __init__(self) -> None:
+        self._check: Callable[[], Awaitable[None]] | None = None
+
+    def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
+        """From now on `check` has to pass; None: nothing is held, and nothing has to."""
+        self._check = check
+
+    async def cross(self) -> None:
+        if self._check is not None:
+            await self._check()
