@@ -24,7 +24,7 @@ from statistics import fmean, median
 
 from fallible.numbers import Compared, compared, mean_interval, wilson
 from fallible.rates import SETTINGS
-from fallible.trial import ARMS, Result, Unit, carry_out, key_of
+from fallible.trial import ARMS, Result, Unit, key_of, run_to_end
 
 Grouped = dict[str, list[Result]]
 """Results of one setting by arm, each in the order of the goals."""
@@ -79,7 +79,7 @@ def _carried_out(units: Sequence[Unit], arms: Sequence[str], chosen: argparse.Na
     wanted = {(unit, arm) for unit in units for arm in arms}
     left = [unit for unit in units if any((unit, arm) not in kept for arm in arms)]
     with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(carry_out, unit, tuple(arms), chosen.again) for unit in left]):
+        for future in as_completed([pool.submit(run_to_end, unit, tuple(arms), chosen.again) for unit in left]):
             kept |= {key_of(result): result for result in future.result()}
             if chosen.json:
                 chosen.json.write_text(json.dumps([asdict(result) for result in kept.values()], indent=1))

@@ -9,7 +9,7 @@ python bench/cluster.py calls                    # what each call of the store a
 one after the other; at random moments a worker, the coordinator or PostgreSQL is killed with SIGKILL and started again,
 a worker is stopped (SIGSTOP) for longer than its lease, or a worker is started again with a clock that is hours off.
 Each agent appends a line to its file in each of three rounds: a finished effect that was lost, or done again by whoever
-took the task over, shows in the file. At the end of each run the files, the journal and its ledger must be exact, a
+took the task over, shows in the file. At the end of each run the files, the journal and its spend must be exact, a
 task must have been started once and once more for each time that it was taken over, and no log may have a traceback.
 Exit status 1 when anything was lost, done twice, charged wrongly, or said by a traceback.
 """
@@ -41,7 +41,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from fleet import COSTS
-from tests.ledger import assert_ledger
+from tests.spend import assert_spend
 from tests.wire import WireModel
 
 from bough.adapters.executors.dbos import QUEUE
@@ -318,9 +318,9 @@ async def examine(url: str, name: str, leaves: int, starts: Counter[str]) -> lis
         await store.close()
     wrong = []
     try:
-        tasks = assert_ledger(records)
+        tasks = assert_spend(records)
     except AssertionError as error:
-        return [f"{name}: the ledger: {error}"]
+        return [f"{name}: the budget: {error}"]
     for number in range(leaves):
         path = f"leaf-{number}"
         if path not in tasks or tasks[path].state is not State.COMPLETED:

@@ -31,7 +31,7 @@ from msgspec import Struct
 from bough.adapters.executors.dbos import MANY, POLLED
 from bough.adapters.executors.fleet import LEASE
 from bough.core import events as e
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.journal.task_fold import evolve_task
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules

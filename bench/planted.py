@@ -47,7 +47,7 @@ def scripted(work: Work) -> Ask:
     return ask
 
 
-async def carry_out(chosen: list[Variant], args: argparse.Namespace) -> None:
+async def run_to_end(chosen: list[Variant], args: argparse.Namespace) -> None:
     done = {row["variant"] for row in rows(args.results)}
     waiting = [variant for variant in chosen if variant.id not in done]
     at_once, total = asyncio.Semaphore(args.at_once), len(waiting)
@@ -124,7 +124,7 @@ def main() -> int:
     if not args.base_url and not args.scripted:
         parser.error("give --base-url, or --scripted")
     chosen = [variant for work in works for variant in variants(work) if args.only in variant.id]
-    asyncio.run(carry_out(chosen, args))
+    asyncio.run(run_to_end(chosen, args))
     print(table(rows(args.results)))
     return 0
 

@@ -31,7 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.verification.cases import bash, carry_out, stubborn, verdict_of
+from tests.verification.cases import bash, run_to_end, stubborn, verdict_of
 
 from bough.core import events as e
 from bough.core.planning.plan import Step
@@ -89,7 +89,7 @@ def one(repository: Path, commit: str, python: str, judge: str | None = None) ->
         does = bash(f"{f'rm -f {removed}; ' if removed else ''}tar -xf {work}")
         check = check_in(project, python)
         step = Step("goal", git(repository, "log", "-1", "--format=%B", commit), test_command=check)
-        outcome, journal = carry_out(project, step, ScriptedModel(stubborn(does)), judge)
+        outcome, journal = run_to_end(project, step, ScriptedModel(stubborn(does)), judge)
         verdict = verdict_of(outcome)
     asked = [each.test for each in verdict.disagreements] if verdict.ruling == "needs_approval" else []
     return {

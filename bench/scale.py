@@ -28,7 +28,7 @@ from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.grants import compute_root_rounds
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import Rules

@@ -22,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bough.core.stuck.detector import Act, StuckRules, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.detector import Act, StuckMemory, StuckRules, Turn, observe_round, reset_memory
 
 Run = dict[str, Any]
 Step = dict[str, Any]
@@ -93,16 +93,16 @@ def turns(run: Run) -> Iterator[tuple[int, Turn | None]]:
 
 def fires(run: Run, rules: StuckRules, patterns: Counter[str]) -> list[int]:
     """The steps at which a signal is raised."""
-    watch, raised = Watch(), []
+    memory, raised = StuckMemory(), []
     for end, turn in turns(run):
         if turn is None:
-            watch = reset_watch(watch)
+            memory = reset_memory(memory)
             continue
-        watch, signal = observe_round(watch, turn, rules)
+        memory, signal = observe_round(memory, turn, rules)
         if signal is not None:
             patterns[signal.pattern] += 1
             raised.append(end)
-            watch = reset_watch(watch)
+            memory = reset_memory(memory)
     return raised
 
 

@@ -130,7 +130,7 @@ async def journal_of(folder: Path, run: str | None = None) -> Journal:
         return Journal(await session.store.read(await session.find(run)))
 
 
-def carry_out(
+def run_to_end(
     folder: Path,
     script: Sequence[Any] | Callable[[Prompt], Answer] | Model,
     *,

@@ -266,7 +266,7 @@ OPENERS = {
         adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
         adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/network adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
-        adapters/workspaces/watch app/sandbox_breakout
+        adapters/workspaces/checkout_watch app/sandbox_breakout
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
     "names only, to tell one workspace from another": """

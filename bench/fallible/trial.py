@@ -100,7 +100,7 @@ def key_of(result: Result) -> tuple[Unit, str]:
     return Unit(result.setting, result.number, result.seed, result.rounds_granted), result.arm
 
 
-def carry_out(unit: Unit, arms: tuple[str, ...], again: bool = False) -> list[Result]:
+def run_to_end(unit: Unit, arms: tuple[str, ...], again: bool = False) -> list[Result]:
     """The unit in each arm, the one with the most mechanisms first.
 
     The model is a function of what it is shown, and the ladder takes the first rung that applies. So a run in which no

@@ -15,7 +15,7 @@ from bough.core.acceptance.verdict import Check, Failure, Verdict
 from bough.core.active_files import Edge
 from bough.core.events import AnyEvent, BaseChecked, Record, TaskCreated, ToolServersListed
 from bough.core.ladder.tactics import NO_TALLY, Tally
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken, ToolSpec, Usage
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.planning.plan import Step, Tier
 from bough.core.verdict.check_run import Finished as Finished
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
-    from bough.core.planning.size_estimate import Advice
+    from bough.core.planning.size_estimate import ApprovalAdvice
     from bough.core.rules import Rules
     from bough.core.tree.task import Task
 
@@ -129,8 +129,8 @@ class Model(Protocol):
         ...
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        """The model's answer. `progress` gets the text as it streams in. Raises `Passing` for a transport error worth a
-        retry and `Refused` for one that is not; all else is an answer."""
+        """The model's answer. `progress` gets the text as it streams in. Raises `TransientError` for a transport
+        error worth a retry and `Refused` for one that is not; all else is an answer."""
         ...
 
     async def close(self) -> None: ...
@@ -139,7 +139,7 @@ class Model(Protocol):
 class Protocols(Protocol):
     """Which protocol each model uses. What a run learns about a model is kept for later ones."""
 
-    def of(self, model: str) -> Spoken:
+    def of(self, model: str) -> ModelProtocol:
         """The protocol of a model, by its name (`provider:model`)."""
         ...
 
@@ -155,8 +155,8 @@ class Protocols(Protocol):
 class ToolsOnly:
     """Every model calls tools, and nothing is remembered."""
 
-    def of(self, model: str) -> Spoken:
-        return Spoken()
+    def of(self, model: str) -> ModelProtocol:
+        return ModelProtocol()
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         """The protocol stays the same."""
@@ -413,7 +413,7 @@ class Tools(Protocol):
         ...
 
 
-class Acting(Struct, frozen=True):
+class TurnProgress(Struct, frozen=True):
     """An outside agent has started something."""
 
     text: str
@@ -437,13 +437,13 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with a running outside agent. `Passing` when it is gone or no longer responds."""
+    """A conversation with a running outside agent. `TransientError` when it is gone or no longer responds."""
 
     async def say(self, text: str) -> None:
         """Start a turn; a current one is cancelled first."""
         ...
 
-    async def heard(self, patience: float) -> Acting | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         """What it does next; `patience`: seconds of silence to tolerate."""
         ...
 
@@ -462,7 +462,7 @@ class OutsideAgent(Protocol):
     name: str
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        """`Refused` when it is unavailable here, `Passing` when it ends at once."""
+        """`Refused` when it is unavailable here, `TransientError` when it ends at once."""
         ...
 
 
@@ -575,8 +575,8 @@ class Executor(Protocol):
         """Whether the task is for the workers."""
         ...
 
-    async def carry(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
-        """Run the task until it rests, as `Crew.carry` does. When cancelled, it first calls the worker off."""
+    async def run_task(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
+        """Run the task until it rests, as `TaskRunner.run_task` does. When cancelled, it first calls the worker off."""
         ...
 
 
@@ -613,7 +613,7 @@ class Ports(Struct, frozen=True):
     worker: str
     prompt: Callable[[str], str]
     """The text of a prompt template by name."""
-    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
     """Shows the person, if present, a plan and returns their answer; None: they want to stop."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person, if present, a question. An empty answer: no one answers; None: it may come later."""

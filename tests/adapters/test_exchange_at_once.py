@@ -41,7 +41,7 @@ def test_a_tree_is_used_only_once_all_of_it_is_here() -> None:
     exchange = Halfway()
 
     def use() -> bool:
-        exchange.bring(TREE)
+        exchange.fetch_tree(TREE)
         return exchange.whole
 
     with ThreadPoolExecutor(2) as slots:

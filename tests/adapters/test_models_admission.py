@@ -15,7 +15,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.pace import Allowance, Pace
 from bough.adapters.models.wire import Client
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Passing, Sign, WaitEnded
+from bough.core.errors import Exhausted, Sign, TransientError, WaitEnded
 from bough.core.messages import Answer, Prompt, Said, Usage
 from bough.steering import Stop
 from tests.wire import Headed, WireModel
@@ -23,8 +23,8 @@ from tests.wire import Headed, WireModel
 PROMPT = Prompt("goal#1#1", "", PersistentList((Said("x" * 30_000),)), ())
 
 
-def trouble(sign: Sign, wait: float | None = None) -> Passing:
-    error = Passing("trouble", wait)
+def trouble(sign: Sign, wait: float | None = None) -> TransientError:
+    error = TransientError("trouble", wait)
     error.sign = sign
     return error
 
@@ -74,7 +74,7 @@ def test_after_a_pause_they_come_back_in_order_and_gradually() -> None:
         await agents.settle()
         assert len(server.asked) == 4
         server.asked[0].set_exception(trouble("throttled", 0.05))
-        with pytest.raises(Passing):
+        with pytest.raises(TransientError):
             await calls[0]
         for number in (1, 2, 3):
             server.asked[number].set_result(Answer(str(number)))
@@ -104,7 +104,7 @@ def test_what_the_one_request_finds_out_counts_for_all_who_wait() -> None:
             call = agents.ask()
             await agents.settle()
             server.asked[-1].set_exception(trouble("down"))
-            with pytest.raises(Passing):
+            with pytest.raises(TransientError):
                 await call
         server.came.clear()
         calls = [agents.ask() for _ in range(5)]
@@ -114,7 +114,7 @@ def test_what_the_one_request_finds_out_counts_for_all_who_wait() -> None:
         server.asked[3].set_exception(trouble("down"))
         failed = await asyncio.gather(*calls, return_exceptions=True)
         assert len(server.asked) == 4, "four others failed without asking"
-        assert all(isinstance(error, Passing) for error in failed)
+        assert all(isinstance(error, TransientError) for error in failed)
         assert len({id(error) for error in failed}) == 5
 
     run(work)

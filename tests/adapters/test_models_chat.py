@@ -14,7 +14,7 @@ from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.dialect import Options
 from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Passing
+from bough.core.errors import TransientError
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
 from tests.wire import KEY, Item, Raw, Seen, Slow, Whole, WireModel, sse
 
@@ -369,5 +369,5 @@ def test_a_cancelled_call_leaves_nothing_behind() -> None:
 
 
 def test_an_error_without_words_at_the_end_of_a_stream_is_passing() -> None:
-    with pytest.raises(Passing):
+    with pytest.raises(TransientError):
         one(delta(content="x"), delta("error"), "[DONE]")

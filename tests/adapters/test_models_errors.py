@@ -14,7 +14,7 @@ from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint, explain_link_error, explain_status, parse_retry_after
 from bough.adapters.models.link import Unreachable
-from bough.core.errors import Passing, Refused, TooLong, UsageError
+from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from tests.conformance.models import PROMPT, fails, failure, model
 from tests.wire import KEY, Raw, Status
 
@@ -79,14 +79,14 @@ def test_a_redirect_is_not_followed() -> None:
 
 
 def test_a_name_that_does_not_exist() -> None:
-    assert isinstance(asyncio.run(failure("chat", "http://no-such-host.invalid")), Passing)
+    assert isinstance(asyncio.run(failure("chat", "http://no-such-host.invalid")), TransientError)
 
 
 def test_ollama_that_is_not_running() -> None:
     async def go(port: int) -> str:
         client = wires.Client()
         asked = ChatModel(client, Endpoint("ollama:qwen3", f"http://127.0.0.1:{port}/v1"), 2)
-        with pytest.raises(Passing) as caught:
+        with pytest.raises(TransientError) as caught:
             await asked.ask(PROMPT, lambda text: None)
         await client.close()
         return str(caught.value)
@@ -110,7 +110,7 @@ def test_a_certificate_that_is_not_accepted_is_final() -> None:
 
 
 def test_deep_garbage() -> None:
-    assert isinstance(fails("chat", Raw(b'data: {"error":' + b"[" * 100_000 + b"\n\n")), Passing)
+    assert isinstance(fails("chat", Raw(b'data: {"error":' + b"[" * 100_000 + b"\n\n")), TransientError)
 
 
 def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_how_long_to_wait_by_a_date() -> None:
 def test_how_long_to_wait_by_the_body() -> None:
     body = {"error": {"message": "quota", "details": [{"retryDelay": "17.5s"}]}}
     error = fails("chat", Status(429, {}, body))
-    assert isinstance(error, Passing) and error.retry_after == 17.5
+    assert isinstance(error, TransientError) and error.retry_after == 17.5
 
 
 def test_a_value_that_is_not_a_key_is_refused_without_being_shown() -> None:

@@ -18,7 +18,7 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.providers import make_model, probe_model
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Passing, Refused, TooLong, UsageError
+from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
 from tests.wire import Item, Raw, Seen, Status, WireModel, sse
 
@@ -144,8 +144,8 @@ def test_a_conversation_with_claude_on_bedrock(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("status", "kind", "words", "error"),
     [
-        (429, "ThrottlingException", "Too many requests", Passing),
-        (503, "ServiceUnavailableException", "Busy", Passing),
+        (429, "ThrottlingException", "Too many requests", TransientError),
+        (503, "ServiceUnavailableException", "Busy", TransientError),
         (403, "AccessDeniedException", "You don't have access to the model", Refused),
         (400, "ValidationException", "Input is too long for requested model: prompt is too long", TooLong),
         (404, "ResourceNotFoundException", "Could not resolve the model", Refused),

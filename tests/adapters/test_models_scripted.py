@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Passing
+from bough.core.errors import TransientError
 from bough.core.messages import Answer, Call, Prompt, Said
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, combine_answers, raw_call, say
@@ -41,8 +41,8 @@ def test_calls_together_have_ids_of_their_own() -> None:
 
 
 def test_errors_are_raised() -> None:
-    model = ScriptedModel([Passing("busy", 3)])
-    with pytest.raises(Passing, match="busy"):
+    model = ScriptedModel([TransientError("busy", 3)])
+    with pytest.raises(TransientError, match="busy"):
         ask(model)
 
 

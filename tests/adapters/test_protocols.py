@@ -22,7 +22,7 @@ from bough.app.model_knowledge import gather_knowledge
 from bough.config import load_config
 from bough.core.errors import UsageError
 from bough.core.ladder.tactics import Tally
-from bough.core.messages import Spoken
+from bough.core.messages import ModelProtocol
 
 OLLAMA = {
     "/api/show": {
@@ -120,7 +120,7 @@ def test_the_evidence_counts_in_its_order(tmp_path: Path) -> None:
 def test_no_name_decides(tmp_path: Path) -> None:
     for name in ("openai:qwen2.5-coder-1.5b", "openai:claude-opus", "openai:x", "ollama:gemma3:4b"):
         known = KnownProtocols(tmp_path / "models.json", {name: "auto"}, {}, {name: "http://127.0.0.1:1/v1"})
-        assert known.of(name) == Spoken("tools", "nothing is known about it yet", may_change=True, unknown=True)
+        assert known.of(name) == ModelProtocol("tools", "nothing is known about it yet", may_change=True, unknown=True)
 
 
 def test_what_is_learned_belongs_to_the_endpoint_and_to_what_it_serves(tmp_path: Path) -> None:
@@ -140,7 +140,10 @@ def test_what_is_learned_belongs_to_the_endpoint_and_to_what_it_serves(tmp_path:
 
 def test_a_resumed_run_uses_what_it_began_with(tmp_path: Path) -> None:
     """A worker on another machine has no memory of the model, and a person who chose a protocol meant the whole run."""
-    for began in (Spoken("text", "this model does not call tools reliably", True), Spoken("text", "you set it")):
+    for began in (
+        ModelProtocol("text", "this model does not call tools reliably", True),
+        ModelProtocol("text", "you set it"),
+    ):
         known = KnownProtocols(tmp_path / "models.json", AUTO, {}, HERE, {"openai:mine": began})
         assert known.of("openai:mine") == began
 

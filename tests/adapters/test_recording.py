@@ -16,7 +16,7 @@ from bough.adapters.models.recording import (
     read_recording,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Passing, Refused, UsageError
+from bough.core.errors import Refused, TransientError, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied, Said, ToolSpec, Usage
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, call, say
@@ -106,8 +106,8 @@ def test_failures_are_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
 
     async def go() -> None:
-        model = RecordingModel(ScriptedModel([Passing("busy"), say("ok")], "openai:m"), path)
-        with pytest.raises(Passing):
+        model = RecordingModel(ScriptedModel([TransientError("busy"), say("ok")], "openai:m"), path)
+        with pytest.raises(TransientError):
             await model.ask(prompt("goal#1#1"), lambda text: None)
         await model.ask(prompt("goal#1#1"), lambda text: None)
 

@@ -16,7 +16,7 @@ from bough.adapters.stores.redacted import SHORTEST, STRUCK, redact_secrets
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.events import (
     AnyEvent,
     CheckFinished,

@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from bough.core.messages import Usage
 from bough.testing import ScriptedModel, call
-from tests.harness import CHECK, FIXED, carry_out, make_project
+from tests.harness import CHECK, FIXED, make_project, run_to_end
 
 SECRET_PLAN = "I will make it add"
 SCRIPT = [
@@ -65,7 +65,7 @@ def attributes(span: Any) -> dict[str, Any]:
 def test_a_run_is_one_trace_by_the_conventions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with collector() as (found, url):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
-        outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+        outcome, _ = run_to_end(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
     assert outcome.completed, outcome.summary
     assert len({span.trace_id for span in found.spans}) == 1
     by_id = {span.span_id: span for span in found.spans}
@@ -99,7 +99,7 @@ def test_content_is_sent_in_the_conventions_form_when_it_is_asked_for(
     with collector() as (found, url):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
         monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
-        outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+        outcome, _ = run_to_end(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
     assert outcome.completed, outcome.summary
     first, second = (attributes(span) for span in found.named("chat "))
     (said,) = json.loads(first["gen_ai.output.messages"])
@@ -121,6 +121,6 @@ def test_a_collector_that_is_away_costs_a_run_nothing(
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("bough.adapters.telemetry.PATIENCE", 300)
-    outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+    outcome, _ = run_to_end(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
     assert outcome.completed
     assert capfd.readouterr().err == ""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bough.adapters.verifiers.tree_texts import SINGLE, Texts
-from bough.adapters.workspaces import checkout, saved_scan, scan, watch
+from bough.adapters.workspaces import checkout, checkout_watch, saved_scan, scan
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import Git
@@ -29,7 +29,7 @@ RULES = "ignored/\n*.log\n"
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The folders that were looked through; small checkouts are recorded and watched too."""
-    monkeypatch.setattr(watch, "WORTH", 0)
+    monkeypatch.setattr(checkout_watch, "WORTH", 0)
     found: list[bytes] = []
     entries, untouched = scan._Look._entries, checkout._untouched
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces import checkout, spares, watch
+from bough.adapters.workspaces import checkout, checkout_watch, spares
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from tests.adapters.test_workspaces import project
@@ -18,7 +18,7 @@ from tests.adapters.test_workspaces_watch import FILES, at_once
 
 @pytest.fixture(autouse=True)
 def small_ones_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "WORTH", 0)
+    monkeypatch.setattr(checkout_watch, "WORTH", 0)
 
 
 def make(tmp_path: Path) -> GitWorkspaces:

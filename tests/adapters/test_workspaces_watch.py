@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.workspaces import scan, watch
+from bough.adapters.workspaces import checkout_watch, scan
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.workspace import GitWorkspace
@@ -37,7 +37,7 @@ def at_once(test: Callable[..., Coroutine[None, None, None]]) -> Callable[..., N
 @pytest.fixture
 def looked(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """The folders that were looked at; small checkouts are watched too."""
-    monkeypatch.setattr(watch, "WORTH", 0)
+    monkeypatch.setattr(checkout_watch, "WORTH", 0)
     found: list[bytes] = []
     entries = scan._Look._entries
 
@@ -81,7 +81,7 @@ async def test_when_more_happens_than_is_remembered_everything_is_looked_at(
     _, workspace, _ = await opened(tmp_path)
     await workspace.snapshot()
     (workspace.root / "e" / "f" / "x.txt").write_text("changed\n")
-    monkeypatch.setattr(watch, "_EVENT", _Overflown())
+    monkeypatch.setattr(checkout_watch, "_EVENT", _Overflown())
     looked.clear()
     changed = await workspace.snapshot()
     assert set(looked) >= {b"", b"a", b"a/b", b"e/f"}
@@ -91,20 +91,20 @@ async def test_when_more_happens_than_is_remembered_everything_is_looked_at(
 class _Overflown:
     """What the system says when its queue was full: one event, and no folder in it."""
 
-    size = watch._EVENT.size
+    size = checkout_watch._EVENT.size
 
     def unpack_from(self, events: bytes, at: int) -> tuple[int, int, int, int]:
-        return -1, watch.OVERFLOW, 0, len(events)
+        return -1, checkout_watch.OVERFLOW, 0, len(events)
 
 
 @at_once
 async def test_no_more_folders_are_watched_than_half_of_what_a_person_may(
     tmp_path: Path, looked: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_most", lambda: 6)
-    before = watch._share._taken
+    monkeypatch.setattr(checkout_watch, "_most", lambda: 6)
+    before = checkout_watch._share._taken
     _, workspace, tree = await opened(tmp_path)
-    assert watch._share._taken == before
+    assert checkout_watch._share._taken == before
     looked.clear()
     assert await workspace.snapshot() == tree
     assert b"e/f" in looked

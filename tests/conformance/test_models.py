@@ -13,7 +13,7 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.dialect import Options
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Passing, Refused, TooLong, Unavailable
+from bough.core.errors import Exhausted, Refused, TooLong, TransientError, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, ToolSpec, Usage
 from tests.conformance.models import DIALECTS, PROMPT, WHOLE, fails, failure, model
 from tests.wire import EVENTS, KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
@@ -116,7 +116,7 @@ def test_what_another_model_thought_is_not_sent(dialect: str) -> None:
 @every_dialect
 def test_usage_of_an_answer_that_broke_off_is_estimated(dialect: str) -> None:
     error = fails(dialect, Cut(Answer("word " * 400, usage=Usage(10, 500)), 2_500))
-    assert isinstance(error, Passing) and error.usage is not None
+    assert isinstance(error, TransientError) and error.usage is not None
     assert error.usage.estimated and error.usage.output > 0
 
 
@@ -161,7 +161,7 @@ def test_what_google_says_of_a_wrong_key() -> None:
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
 def test_passing_statuses(dialect: str, status: int) -> None:
     error = fails(dialect, Status(status, {"retry-after": "7"}, {"error": {"message": "busy", "type": "x"}}))
-    assert isinstance(error, Passing)
+    assert isinstance(error, TransientError)
     assert error.retry_after == 7
     assert f"({status})" in str(error) and "busy" in str(error) and "127.0.0.1" in str(error)
 
@@ -191,7 +191,7 @@ def test_nothing_listens(dialect: str) -> None:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         error = asyncio.run(failure(dialect, f"http://127.0.0.1:{port}"))
-    assert isinstance(error, Passing) and error.retry_after is None
+    assert isinstance(error, TransientError) and error.retry_after is None
     assert f"Nothing answers at 127.0.0.1:{port}" in str(error) and error.nobody
 
 
@@ -214,7 +214,7 @@ def test_a_server_may_take_its_time_before_the_first_byte(dialect: str) -> None:
 @pytest.mark.parametrize("after", [1, 200])
 def test_a_server_that_falls_silent(dialect: str, after: int) -> None:
     error = fails(dialect, Hang(WHOLE, after), timeout=0.15)
-    assert isinstance(error, Passing) and "sent nothing for 0.15 s" in str(error)
+    assert isinstance(error, TransientError) and "sent nothing for 0.15 s" in str(error)
 
 
 @every_dialect
@@ -247,7 +247,7 @@ def test_a_stream_that_is_cut_at_any_stage(dialect: str) -> None:
         client = wires.Client()
         asked = model(dialect, client, url, 5)
         for _ in range(times):
-            with pytest.raises(Passing) as caught:
+            with pytest.raises(TransientError) as caught:
                 await asked.ask(PROMPT, lambda text: None)
             assert "cut off" in str(caught.value)
         assert (await asked.ask(PROMPT, lambda text: None)).text == WHOLE.text
@@ -277,7 +277,7 @@ def test_a_stream_that_ends_without_an_end(dialect: str) -> None:
 )
 def test_garbage(dialect: str, body: bytes) -> None:
     error = fails(dialect, Raw(body))
-    assert isinstance(error, Passing) and "an invalid answer" in str(error)
+    assert isinstance(error, TransientError) and "an invalid answer" in str(error)
 
 
 @every_dialect
@@ -289,15 +289,15 @@ def test_a_web_page_in_place_of_an_answer(dialect: str) -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"type": "overloaded_error", "message": "Overloaded"}, Passing),
-        ({"type": "api_error", "message": "Internal"}, Passing),
-        ({"type": "rate_limit_error", "message": "Slow"}, Passing),
+        ({"type": "overloaded_error", "message": "Overloaded"}, TransientError),
+        ({"type": "api_error", "message": "Internal"}, TransientError),
+        ({"type": "rate_limit_error", "message": "Slow"}, TransientError),
         ({"type": "invalid_request_error", "message": "Wrong"}, Refused),
         ({"type": "authentication_error", "message": "Key"}, Refused),
-        ({"code": 502, "message": "Upstream"}, Passing),
+        ({"code": 502, "message": "Upstream"}, TransientError),
         ({"code": 401, "message": "Who?"}, Refused),
         ({"code": "context_length_exceeded", "message": "Long"}, TooLong),
-        ("plain words", Passing),
+        ("plain words", TransientError),
     ],
 )
 @every_dialect
@@ -311,7 +311,7 @@ def test_an_error_inside_the_stream(dialect: str, error: Any, kind: type[Unavail
 @every_dialect
 def test_an_error_with_a_good_status(dialect: str) -> None:
     body = b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
-    assert isinstance(fails(dialect, Raw(body, "application/json")), Passing)
+    assert isinstance(fails(dialect, Raw(body, "application/json")), TransientError)
 
 
 PIXEL = b"\x89PNG a picture"

@@ -11,7 +11,7 @@ from bough.core.backlog.decide import TIMES, CallOff, End, Here, Seen, Take, Wai
 from bough.core.backlog.entry import LONGEST, GoalEntry, GoalReport, check_entry, make_name
 from bough.core.backlog.reading import read_issues, read_list
 from bough.core.backlog.state import Backlog, check_needs, evolve_backlog, fold_backlog
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL
 

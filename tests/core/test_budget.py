@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.budget.ledger import LAST_SHARE, Limits, Spend, find_reached_limit
+from bough.core.budget.limits import LAST_SHARE, Limits, Spend, find_reached_limit
 from bough.core.messages import Usage
 
 spends = st.builds(

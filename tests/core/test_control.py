@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.planning.plan import Condition, Exits, Machine, Step, Transition
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task_state import State

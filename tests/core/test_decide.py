@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance.verdict import Disagreement, Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
 from bough.core.events import ChildSettled, TaskHalted

@@ -17,7 +17,7 @@ from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import Check, Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
 from bough.core.planning.plan import Step
@@ -80,10 +80,10 @@ def test_a_passing_check_alone_shows_nothing() -> None:
 
 
 def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement() -> None:
-    for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, mended=("test_a",))))):
+    for at in (seen(task(ONE), check=True), seen(task(ONE, verdict=replace(PASSED, fixed=("test_a",))))):
         assert earned.is_shown_by_others(at)
         assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
-    both = seen(task(ONE, verdict=replace(PASSED, mended=("test_a",), added=("test_b",))))
+    both = seen(task(ONE, verdict=replace(PASSED, fixed=("test_a",), added=("test_b",))))
     assert not earned.is_shown_by_others(both) and not missing(both), "it wrote a test, too: others look"
     several = seen(task(ONE, TWO), check=True)
     assert missing(several) == [1, 2], "which of them is it about?"

@@ -11,7 +11,16 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.journal.task_fold import fold_task
-from bough.core.ladder.escalation import LADDER, Decision, LadderRules, Means, Rung, Situation, Trouble, escalate
+from bough.core.ladder.escalation import (
+    LADDER,
+    Decision,
+    EscalationOptions,
+    LadderRules,
+    Rung,
+    Situation,
+    Trouble,
+    escalate,
+)
 from bough.core.planning.plan import PlanningRules
 from bough.core.tree.task_state import State
 from tests.core.worlds import journals
@@ -42,7 +51,7 @@ def test_nudges_are_limited_and_then_the_ladder_asks_or_gives_up() -> None:
     often: dict[str, Any] = {"taken": {"nudge": LadderRules().nudges, "decompose": 1, "prune": 1}, "actions": 9}
     assert rung(GOAL, taken={"nudge": 3, "decompose": 1}, trouble=LONG) == "nudge"
     assert rung(GOAL, trouble=LONG, **often) == "give_up" and rung(GOAL, **often) == "give_up"
-    assert rung(GOAL, trouble=LONG, means=Means(person=True), **often) == "ask"
+    assert rung(GOAL, trouble=LONG, means=EscalationOptions(person=True), **often) == "ask"
 
 
 def test_attempts_in_text_are_bounded_and_need_a_check_that_judges() -> None:
@@ -91,12 +100,12 @@ def test_a_goal_that_only_takes_long_continues_while_the_budget_lasts() -> None:
 
 def test_smaller_steps_do_not_help_a_model_that_gives_unusable_answers() -> None:
     assert rung(GOAL, trouble=BROKEN) == "give_up"
-    assert rung(GOAL, trouble=BROKEN, means=Means(stronger=True)) == "stronger_model"
+    assert rung(GOAL, trouble=BROKEN, means=EscalationOptions(stronger=True)) == "stronger_model"
     assert rung(LEAF, trouble=BROKEN) == "zoom_out"
 
 
 def test_a_stronger_model_once_when_there_is_one() -> None:
-    strong = Means(stronger=True)
+    strong = EscalationOptions(stronger=True)
     assert rung(PARENT, means=strong) == "stronger_model"
     assert rung(PARENT, means=strong, taken={"stronger_model": 1}) == "replan"
 
@@ -121,7 +130,7 @@ def test_a_goal_of_which_nothing_is_done_is_not_planned_again() -> None:
 
 
 def test_a_person_is_asked_before_giving_up_once() -> None:
-    there = Means(person=True)
+    there = EscalationOptions(person=True)
     assert rung(PARENT, depth=0, approaches=3, means=there) == "ask"
     assert rung(PARENT, depth=0, approaches=3, means=there, taken={"ask": 1}) == "give_up"
 
@@ -143,7 +152,7 @@ def situations(draw: st.DrawFn) -> Situation:
     return Situation(
         trouble=draw(st.sampled_from([LOOP, STILL, LONG, SPENT, BROKEN, BLOCKED])),
         depth=draw(st.integers(0, 4)),
-        means=Means(draw(st.booleans()), draw(st.booleans())),
+        means=EscalationOptions(draw(st.booleans()), draw(st.booleans())),
         working=draw(st.booleans()),
         actions=draw(st.integers(0, 6)),
         rounds_left=draw(st.integers(0, 60)),
@@ -162,7 +171,7 @@ ENDS: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
 @given(situations(), st.data())
 def test_from_anywhere_the_ladder_ends_within_what_the_rules_allow(situation: Situation, data: st.DataObject) -> None:
     """Nothing that a rung is for ever happens: agents stay stuck, plans come to nothing, nobody answers. Only the soft
-    limit may nudge without end, and that is what the ledger bounds: so the rounds go down here as they do there."""
+    limit may nudge without end, and that is what the budget bounds: so the rounds go down here as they do there."""
     rules = situation.rules
     rounds = situation.rounds_left
     patterns = 2
@@ -181,7 +190,7 @@ def _after(situation: Situation, rung: Rung, data: st.DataObject) -> Situation:
     if rung == "nudge":
         left = situation.rounds_left - (rules_of(situation) if situation.trouble.cause == "soft_limit" else 0)
         nudged = situation.nudged | {situation.trouble.pattern}
-        if left <= 0:  # The ledger is spent: the task halts, and no rung is asked for.
+        if left <= 0:  # The budget is spent: the task halts, and no rung is asked for.
             return replace(situation, nudged=nudged, rounds_left=0, trouble=SPENT, working=False)
         return replace(situation, nudged=nudged, rounds_left=left)
     if rung in ("prune", "stronger_model", "ask"):  # A new agent, which can be told everything once more.

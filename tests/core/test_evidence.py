@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.acceptance.evidence_table import Standing, build_table
+from bough.core.acceptance.evidence_table import RequirementStatus, build_table
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
@@ -17,7 +17,7 @@ from bough.core.tree.task_state import State
 
 ONE, TWO = Requirement(1, "It adds."), Requirement(2, "It subtracts.")
 PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tests/test_new.py",))
-OWN = replace(PASSED, mended=("tests/test_calc.py::test_add",))
+OWN = replace(PASSED, fixed=("tests/test_calc.py::test_add",))
 
 
 class Book:
@@ -42,7 +42,7 @@ class Book:
         self.add(task, e.ProbesFinished("t", (Probed(probe.name, outcome),), 0.1))  # type: ignore[arg-type]
 
     @property
-    def standings(self) -> list[Standing]:
+    def standings(self) -> list[RequirementStatus]:
         return [row.standing for row in build_table(self.records).rows]
 
 

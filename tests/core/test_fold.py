@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import IllegalTransition
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.children_fold import CHILDREN_EVENTS

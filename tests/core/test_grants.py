@@ -1,4 +1,4 @@
-"""The arithmetic of grants: whatever a tree of tasks does, and in whatever order, the ledger holds."""
+"""The arithmetic of grants: whatever a tree of tasks does, and in whatever order, the budget holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from bough.core.budget.grants import add_limits, compute_free, compute_grant, compute_root_rounds, convert_spend
-from bough.core.budget.ledger import Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.budget.limits import Limits, Spend, compute_remaining, find_reached_limit
 from bough.core.ladder.escalation import Situation, Trouble
 
 NEAR = 1e-6
@@ -86,7 +86,7 @@ calls = st.builds(
     cost=st.floats(0, 3),
     seconds=st.floats(0, 600),
 )
-ledgers = st.builds(
+every_limit = st.builds(
     Limits,
     rounds=st.integers(1, 400),
     tokens=st.none() | st.integers(1, 200_000),
@@ -107,9 +107,9 @@ class Tree(RuleBasedStateMachine):
         nodes = self.root.all()
         return nodes[pick % len(nodes)]
 
-    @initialize(ledger=ledgers, waiting=many_weights)
-    def start(self, ledger: Limits, waiting: list[int]) -> None:
-        self.root = Node(ledger, waiting=waiting)
+    @initialize(limits=every_limit, waiting=many_weights)
+    def start(self, limits: Limits, waiting: list[int]) -> None:
+        self.root = Node(limits, waiting=waiting)
 
     @rule(pick=picks, waiting=many_weights)
     def plan(self, pick: int, waiting: list[int]) -> None:
@@ -179,12 +179,12 @@ TestTree = Tree.TestCase
 TestTree.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-@given(ledgers, many_weights.filter(bool), st.data())
+@given(every_limit, many_weights.filter(bool), st.data())
 @settings(max_examples=40, deadline=None)
-def test_a_last_call_that_overdraws_is_made_up_for(ledger: Limits, waiting: list[int], data: st.DataObject) -> None:
+def test_a_last_call_that_overdraws_is_made_up_for(limits: Limits, waiting: list[int], data: st.DataObject) -> None:
     """Each child continues until a limit is reached, and the call that reaches it may cost what it likes. What is spent
-    beyond the ledger is then at most what the last calls took beyond their grants; and nothing more is granted."""
-    root = Node(ledger, waiting=waiting)
+    beyond the budget is then at most what the last calls took beyond their grants; and nothing more is granted."""
+    root = Node(limits, waiting=waiting)
     children = [root.fork(alone=False) for _ in waiting]
     over_tokens = 0
     for child in children:
@@ -193,10 +193,10 @@ def test_a_last_call_that_overdraws_is_made_up_for(ledger: Limits, waiting: list
         if child.limits.tokens is not None:
             over_tokens += max(0, child.spend.tokens - child.limits.tokens)
         child.settle()
-    assert root.spend.rounds <= ledger.rounds
-    if ledger.tokens is not None:
-        assert root.spend.tokens <= ledger.tokens + over_tokens
-        if root.spend.tokens >= ledger.tokens:
+    assert root.spend.rounds <= limits.rounds
+    if limits.tokens is not None:
+        assert root.spend.tokens <= limits.tokens + over_tokens
+        if root.spend.tokens >= limits.tokens:
             root.waiting = [1]
             assert root.fork(alone=True).limits.tokens == 0
 
@@ -259,7 +259,7 @@ def test_a_running_child_without_a_limit_that_came_later_has_all_of_it() -> None
     assert compute_free(Limits(40, tokens=100), Spend(), [Limits(5)]) == Limits(35, tokens=0)
 
 
-@given(ledgers, calls, st.lists(ledgers, max_size=4), weights, many_weights, st.booleans())
+@given(every_limit, calls, st.lists(every_limit, max_size=4), weights, many_weights, st.booleans())
 @settings(deadline=None)
 def test_never_more_than_what_is_free(
     parent: Limits, spend: Spend, reserved: list[Limits], weight: int, waiting: list[int], alone: bool
@@ -300,7 +300,7 @@ def test_thirty_percent_is_rounded_up_exactly(rounds: int) -> None:
     assert 10 * got >= 3 * rounds > 10 * (got - 1) or rounds == got == 0
 
 
-@given(ledgers, calls)
+@given(every_limit, calls)
 def test_a_grant_on_top_of_what_was_spent_leaves_just_that(limits: Limits, spend: Spend) -> None:
     after = compute_remaining(spend, add_limits(limits, convert_spend(spend)))
     for name in Limits.__struct_fields__:

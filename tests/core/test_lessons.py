@@ -52,7 +52,7 @@ def test_a_lesson_that_a_verdict_contradicts_is_retired() -> None:
         ProvenLesson("check", "pytest -q"),
         ProvenLesson("check", "tox"),
     )
-    run, task = finished("completed", Verdict("passed", "", "pytest -q", mended=("t::a",)))
+    run, task = finished("completed", Verdict("passed", "", "pytest -q", fixed=("t::a",)))
     assert find_contradicted(kept, run, task) == {1: "amber-heron: t::a passes"}
     broken = replace(run, checked=replace(BASE, lacking="pytest"))
     assert set(find_contradicted(kept, broken, task)) == {1, 2}

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.planning.plan import PlanningRules, Retry, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited

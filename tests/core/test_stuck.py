@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bough.core.stuck.detector import PATTERNS, Act, Signal, StuckRules, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.detector import PATTERNS, Act, Signal, StuckMemory, StuckRules, Turn, observe_round, reset_memory
 from bough.core.stuck.masks import (
     count_repetitions,
     find_trouble,
@@ -49,14 +49,14 @@ def edit(path: str, old: str, new: str, result: str = "", ok: bool = True, tree:
 
 
 def watched(turns: Iterable[Turn], rules: StuckRules = RULES) -> list[tuple[int, Signal]]:
-    """The signals of a run and the rounds they came in. After each one the watch is reset, as in the engine."""
-    watch, signals = Watch(), []
+    """The signals of a run and the rounds they came in. After each one the memory is reset, as in the engine."""
+    memory, signals = StuckMemory(), []
     for number, one in enumerate(turns, 1):
-        watch, signal = observe_round(watch, one, rules)
-        assert watch.round == number
+        memory, signal = observe_round(memory, one, rules)
+        assert memory.round == number
         if signal is not None:
             signals.append((number, signal))
-            watch = reset_watch(watch)
+            memory = reset_memory(memory)
     return signals
 
 
@@ -377,16 +377,20 @@ rounds = st.lists(st.builds(Turn, text=texts, acts=st.lists(acts, max_size=3).ma
 @settings(max_examples=60, deadline=None)
 @given(rounds)
 def test_it_is_pure_and_its_memory_can_be_written_down(run: list[Turn]) -> None:
-    watch = Watch()
+    memory = StuckMemory()
     for one in run:
-        after, signal = observe_round(watch, one, RULES)
-        restored = msgspec.json.decode(msgspec.json.encode(watch), type=Watch) if "\ud800" not in repr(watch) else watch
-        assert restored == watch
+        after, signal = observe_round(memory, one, RULES)
+        restored = (
+            msgspec.json.decode(msgspec.json.encode(memory), type=StuckMemory)
+            if "\ud800" not in repr(memory)
+            else memory
+        )
+        assert restored == memory
         assert observe_round(restored, one, RULES) == (after, signal)
         if signal is not None:
             assert signal.rounds == tuple(sorted(set(signal.rounds)))
             assert 1 <= signal.rounds[0] <= signal.rounds[-1] <= after.round
-        watch = after
+        memory = after
 
 
 def busy(number: int) -> Turn:
@@ -395,13 +399,13 @@ def busy(number: int) -> Turn:
 
 
 def test_a_round_costs_the_same_at_400_as_at_10() -> None:
-    watch, sizes, seconds = Watch(), [], []
+    memory, sizes, seconds = StuckMemory(), [], []
     for number in range(1, 401):
         one = busy(number)
         started = time.thread_time()
-        watch, signal = observe_round(watch, one, RULES)
+        memory, signal = observe_round(memory, one, RULES)
         seconds.append(time.thread_time() - started)
-        sizes.append(len(msgspec.msgpack.encode(watch)))
+        sizes.append(len(msgspec.msgpack.encode(memory)))
         assert signal is None
     assert max(sizes[300:]) <= max(sizes[30:60]) * 1.1, "the memory is bounded"
     assert max(sizes) < 60_000
@@ -413,10 +417,10 @@ def test_a_round_costs_the_same_at_400_as_at_10() -> None:
     "nasty", ["a" * 200_000, "1" * 200_000, "'" * 200_000, "```" * 60_000, "f0" * 100_000, "\n" * 200_000]
 )
 def test_no_text_is_too_nasty(nasty: str) -> None:
-    watch = Watch()
+    memory = StuckMemory()
     started = time.thread_time()
     for number in range(3):
-        watch, _ = observe_round(watch, turn(Act("bash", nasty + str(number), nasty, ok=False), text=nasty), RULES)
+        memory, _ = observe_round(memory, turn(Act("bash", nasty + str(number), nasty, ok=False), text=nasty), RULES)
     assert time.thread_time() - started < 3
 
 

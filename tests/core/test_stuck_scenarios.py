@@ -2,7 +2,7 @@
 
 A row that is a loop by our definition is seen no later than there; healthy work on which they stay silent raises
 nothing here. Where a row only describes a blunt rule, the decision is written beside it. The names are the rows':
-A is the OpenHands SDK, B its predecessor, C Gemini CLI, D opencode and goose. A person's message (U) starts the watch
+A is the OpenHands SDK, B its predecessor, C Gemini CLI, D opencode and goose. A person's message (U) starts the memory
 afresh.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bough.core.stuck.detector import Act, StuckRules, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.detector import Act, StuckMemory, StuckRules, Turn, observe_round, reset_memory
 from tests.core.test_stuck import RULES, bash, first, read, turn, watched
 
 OK = bash("ls", "a.py  b.py  README.md  tests")
@@ -37,16 +37,16 @@ def different(number: int) -> Turn:
 
 def raised(events: Sequence[Turn | None], rules: StuckRules = RULES) -> list[tuple[int, str]]:
     """Place among the events, counted from one, and pattern, of every signal."""
-    watch = Watch()
+    memory = StuckMemory()
     found: list[tuple[int, str]] = []
     for place, event in enumerate(events, 1):
         if event is None:
-            watch = reset_watch(watch)
+            memory = reset_memory(memory)
             continue
-        watch, signal = observe_round(watch, event, rules)
+        memory, signal = observe_round(memory, event, rules)
         if signal is not None:
             found.append((place, signal.pattern))
-            watch = reset_watch(watch)
+            memory = reset_memory(memory)
     return found
 
 
@@ -126,7 +126,7 @@ def test_b2_b3_b4_a_person_in_between() -> None:
 
 
 def test_b5_the_signal_names_where_the_loop_began() -> None:
-    """Their headless mode ignores the person in between; so does a watch that nobody reset."""
+    """Their headless mode ignores the person in between; so does a memory that nobody reset."""
     signals = watched([words(1), OK, OK, OK, OK])
     assert [(number, signal.rounds) for number, signal in signals] == [(5, (2, 3, 4, 5))]
 
@@ -194,9 +194,9 @@ def test_b16_to_b19_compactions(row: str) -> None:
 
 
 def test_b20_delegation() -> None:
-    """Decided otherwise: each task has a watch of its own. That a child is stuck is an event in the tree, for the
+    """Decided otherwise: each task has a memory of its own. That a child is stuck is an event in the tree, for the
     ladder, and no signal about its parent or its siblings."""
-    child, parent = Watch(), Watch()
+    child, parent = StuckMemory(), StuckMemory()
     said = []
     for number in range(4):
         child, about_child = observe_round(child, OK, RULES)

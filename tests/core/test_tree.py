@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.journal.task_fold import evolve_task
 from bough.core.planning.plan import Retry, Step
 from bough.core.rules import Rules

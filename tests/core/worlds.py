@@ -13,11 +13,11 @@ from bough.core.acceptance import changed_tests, examination, judge_ruling
 from bough.core.acceptance.probes import Outcome, Probe, Probed
 from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Ruling, Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.compaction import find_cut
 from bough.core.decide import decide
 from bough.core.journal.task_fold import evolve_task
-from bough.core.ladder.escalation import Decision, LadderRules, Means
+from bough.core.ladder.escalation import Decision, EscalationOptions, LadderRules
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
@@ -249,7 +249,7 @@ def journals(draw: Draw, crashes: int = 4, longest: int = 800) -> list[e.Record]
     """A task's whole journal, as the engine would have written it; a crash loses the rest of what was under way."""
     ladder = LadderRules(task_rounds=draw(st.integers(2, 16)), prunes=draw(st.integers(0, 2)))
     rules = Rules(max_repairs=draw(st.integers(0, 3)), max_faults=draw(st.integers(1, 4)), ladder=ladder)
-    means = Means(stronger=draw(st.booleans()), person=draw(st.booleans()))
+    means = EscalationOptions(stronger=draw(st.booleans()), person=draw(st.booleans()))
     limits = Limits(
         rounds=draw(st.integers(1, 12) | st.integers(20, 60)),
         tokens=draw(st.sampled_from([None, 1500])),

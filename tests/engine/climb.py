@@ -161,6 +161,6 @@ def assert_climbed(outcome: Outcome, journal: Journal, goal: Any) -> None:
     )
     assert len(journal.of(e.Reported)) == len(journal.of(e.PersonAnswered)) == 1
     answers = journal.of(e.ModelAnswered, e.HelperAnswered)
-    assert outcome.spend.rounds == goal.budget.spend.rounds == len(answers), "the ledger is exact"
+    assert outcome.spend.rounds == goal.budget.spend.rounds == len(answers), "the budget is exact"
     assert outcome.spend.tokens == goal.budget.spend.tokens == sum(a.usage.input + a.usage.output for a in answers)
     assert goal.ladder.taken == Counter(TOLD[GOAL])

@@ -62,7 +62,7 @@ def told(
     with WireModel(cast) as wire:
         chosen = dict[str, Any](model="openai:main", rounds=100, flat=True) | chosen
         outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **{"protocol": "tools", **chosen})))
-    assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
+    assert spent_by_events(journal.records) == outcome.spend.rounds, "the budget is exact"
     return Told(project, outcome, journal, cast)
 
 

@@ -13,7 +13,7 @@ from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Call
 from tests.adapters.test_tools_images import IMAGES
-from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project
+from tests.harness import FIXED, QUICK_CHECK, make_project, run_to_end
 from tests.wire import Raw, Reply, WireModel, sse
 
 WRITE = {"path": "calc.py", "content": FIXED}
@@ -55,7 +55,7 @@ def test_an_image_that_is_read_is_seen(tmp_path: Path) -> None:
     ]
     with WireModel(script) as wire:
         choices = app.Choices(model="openai:gpt-4o", base_url=wire.base_url, flat=True)
-        outcome, journal = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+        outcome, journal = run_to_end(folder, [], check=QUICK_CHECK, choices=choices)
     assert outcome.completed, outcome.summary
     *_, shown = [request for request in wire.requests if request.method == "POST"][-1].json["messages"]
     assert shown["content"][1] == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IMAGES['png']}"}}
@@ -83,7 +83,7 @@ def test_reasoning_comes_back_with_the_call_that_it_led_to(tmp_path: Path, name:
     with WireModel(script) as wire:
         url = wire.base_url if name.startswith("openai") else wire.url
         choices = app.Choices(model=name, base_url=url, flat=True)
-        outcome, _ = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+        outcome, _ = run_to_end(folder, [], check=QUICK_CHECK, choices=choices)
     assert outcome.completed, outcome.summary
     asked = [request for request in wire.requests if request.method == "POST"]
     assert len(asked) == 2

@@ -1,4 +1,4 @@
-"""One hard ledger for a run: it grows with the plan unless a person sets it, and it is exact whatever happens."""
+"""One hard budget for a run: it grows with the plan unless a person sets it, and it is exact whatever happens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import bough
 from bough import Step
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.messages import Answer, Prompt, Usage
 from bough.core.planning.plan import count_most_leaves
 from bough.interfaces.terminal.banner import render_banner

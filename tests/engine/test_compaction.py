@@ -17,7 +17,7 @@ from bough import app
 from bough.adapters.models.prefix import Prefixes
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.conversation.compaction import HEADINGS, compact_messages, compute_target, find_cut, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
@@ -41,10 +41,10 @@ from tests.harness import (
     Journal,
     allow_settings,
     begin,
-    carry_out,
     journal_of,
     make_project,
     resume,
+    run_to_end,
 )
 from tests.wire import Reply, Seen, Status, WireModel
 
@@ -128,7 +128,7 @@ def carried_out(
         base = wire.anthropic_url if name.startswith("anthropic") else wire.base_url
         # It calls tools: to read much and change nothing for long is no reason to try it in text.
         choices = app.Choices(model=name, base_url=base, protocol="tools")
-        outcome, journal = carry_out(project, [], goal=goal, choices=choices)
+        outcome, journal = run_to_end(project, [], goal=goal, choices=choices)
     return outcome, journal, rounds_of(wire)
 
 
@@ -479,7 +479,7 @@ def test_a_brief_that_does_not_fit_halts_and_another_model_resumes(tmp_path: Pat
             return await session.resume(run, app.Choices(model="openai:wide", base_url=base_url), app.RunObserver())
 
     with WireModel(lambda request: refusal) as narrow:
-        outcome, journal = carry_out(project, [], choices=app.Choices(model="openai:w", base_url=narrow.base_url))
+        outcome, journal = run_to_end(project, [], choices=app.Choices(model="openai:w", base_url=narrow.base_url))
     assert outcome.status == "unavailable"
     assert len(rounds_of(narrow)) == 1
     assert "too long" in journal.of(e.TaskHalted)[-1].message

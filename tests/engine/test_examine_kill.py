@@ -67,7 +67,7 @@ def test_a_crash_in_an_examination(tmp_path: Path) -> None:
         assert outcome.status == "completed", fuse.points[at]
         assert len(journal.of(e.Examined)) == 1 and len(journal.of(e.ProbeRuled)) == 1, fuse.points[at]
         assert [r.outcome for r in journal.of(e.ProbesFinished)[-1].results] == ["passed", "passed"], fuse.points[at]
-        assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
+        assert spent_by_events(journal.records) == outcome.spend.rounds, "the budget is exact"
         assert not list((project / ".bough" / "work").glob("*/*")), "no checkout is left behind"
 
 
@@ -110,5 +110,5 @@ def test_a_crash_while_probes_run_at_a_merge_and_while_the_whole_is_reviewed(tmp
         assert [record.task for record in journal.records if isinstance(record.event, e.Examined)] == [
             *("pick", "notes", "goal")
         ]
-        assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
+        assert spent_by_events(journal.records) == outcome.spend.rounds, "the budget is exact"
         assert not list((folder / ".bough" / "work").glob("*/*")), "no checkout is left behind"

@@ -1,4 +1,4 @@
-"""The end of the ladder: a report, the work on its branch, an exact ledger; and dead ends that others are told of."""
+"""The end of the ladder: a report, the work on its branch, an exact account; and dead ends that others are told of."""
 
 from __future__ import annotations
 

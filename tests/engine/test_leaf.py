@@ -8,12 +8,12 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.errors import Passing, Refused
+from bough.core.errors import Refused, TransientError
 from bough.core.messages import Answer, Call, Said
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call, say
 from bough.testing.scripted import combine_answers, raw_call
-from tests.harness import CALC, FIXED, TEST, carry_out, git, make_project
+from tests.harness import CALC, FIXED, TEST, git, make_project, run_to_end
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 BREAK = call("edit", path="calc.py", old="a - b", new="a * b")
@@ -22,7 +22,7 @@ DONE = call("done", summary="add adds")
 
 def test_a_goal_is_completed_by_its_check_and_by_nothing_else(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, [call("read", path="calc.py"), FIX, DONE])
+    outcome, journal = run_to_end(project, [call("read", path="calc.py"), FIX, DONE])
     assert (outcome.status, outcome.exit_status, outcome.completed) == ("completed", 0, True)
     assert journal.states() == ["in_progress", "testing", "completed"]
     (goal,) = outcome.tree
@@ -40,7 +40,7 @@ def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(t
         [BREAK, call("note", kind="dead_end", text="multiplying is not adding"), DONE, FIX, call("done", summary="now")]
     )
     model._script[3] = call("edit", path="calc.py", old="a * b", new="a + b")  # type: ignore[index]
-    outcome, journal = carry_out(project, model)
+    outcome, journal = run_to_end(project, model)
     assert outcome.completed
     assert journal.states() == ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
     builder, hunter = journal.of(e.AttemptStarted)
@@ -53,7 +53,7 @@ def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(t
 
 def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, [BREAK, DONE, DONE, DONE, DONE], choices=app.Choices(max_depth=0))
+    outcome, journal = run_to_end(project, [BREAK, DONE, DONE, DONE, DONE], choices=app.Choices(max_depth=0))
     assert (outcome.status, outcome.exit_status) == ("failed", 3)
     assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "bug_hunter", "bug_hunter", "bug_hunter"]
     assert [a.tier for a in journal.of(e.AttemptStarted)] == ["main", "main", "main", "strong"]
@@ -64,7 +64,7 @@ def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path
 def test_without_a_check_it_is_finished_and_not_proven(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "test_calc.py").unlink()
-    outcome, journal = carry_out(project, [FIX, DONE, DONE], check=None)
+    outcome, journal = run_to_end(project, [FIX, DONE, DONE], check=None)
     assert (outcome.status, outcome.exit_status) == ("not_proven", 5)
     assert outcome.tree[0].state is State.BLOCKED
     assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "test_writer"]
@@ -72,7 +72,7 @@ def test_without_a_check_it_is_finished_and_not_proven(tmp_path: Path) -> None:
 
 def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, [FIX, DONE], check=None)
+    outcome, journal = run_to_end(project, [FIX, DONE], check=None)
     assert outcome.completed
     (started,) = journal.of(e.CheckStarted)
     assert "unittest" in started.command
@@ -94,7 +94,7 @@ def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> Non
 def test_unusable_answers_are_reported_to_the_model_which_continues(tmp_path: Path, answer: Answer, told: str) -> None:
     project = make_project(tmp_path / "p")
     model = ScriptedModel([answer, FIX, DONE])
-    outcome, _ = carry_out(project, model)
+    outcome, _ = run_to_end(project, model)
     assert outcome.completed
     last = model.prompts[1].messages[-1]
     assert told in getattr(last, "text", "")
@@ -103,7 +103,7 @@ def test_unusable_answers_are_reported_to_the_model_which_continues(tmp_path: Pa
 @pytest.mark.parametrize("answer", [say("hm"), Answer(), raw_call("edit", "{"), call("nonsense")])
 def test_unusable_answers_are_bounded(tmp_path: Path, answer: Answer) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, lambda prompt: answer)
+    outcome, journal = run_to_end(project, lambda prompt: answer)
     assert (outcome.status, outcome.exit_status) == ("failed", 3)
     assert "5 unusable answers" in outcome.summary
     assert len(journal.of(e.ModelAnswered)) == 2 * 5, "and once more with a fresh context"
@@ -113,7 +113,9 @@ def test_unusable_answers_are_bounded(tmp_path: Path, answer: Answer) -> None:
 def test_transport_errors_are_retried_recorded_and_not_counted_as_rounds(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.05\n")
-    outcome, journal = carry_out(project, [Passing("429"), Passing("503", retry_after=0.05), FIX, Passing("cut"), DONE])
+    outcome, journal = run_to_end(
+        project, [TransientError("429"), TransientError("503", retry_after=0.05), FIX, TransientError("cut"), DONE]
+    )
     assert outcome.completed
     failures = journal.of(e.ModelFailed)
     assert [failure.message for failure in failures] == ["429", "503", "cut"]
@@ -124,7 +126,7 @@ def test_transport_errors_are_retried_recorded_and_not_counted_as_rounds(tmp_pat
 def test_a_model_that_stays_away_halts_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nmax_transport_failures = 3\n")
-    outcome, journal = carry_out(project, lambda prompt: _raise(Passing("no route")))
+    outcome, journal = run_to_end(project, lambda prompt: _raise(TransientError("no route")))
     assert (outcome.status, outcome.exit_status) == ("unavailable", 7)
     assert journal.states() == ["in_progress"], "a transport error is never the agent's failure"
 
@@ -135,7 +137,7 @@ def _raise(error: Exception) -> Answer:
 
 def test_a_refusal_of_the_service_halts_at_once_with_its_sentence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, [Refused("The key was not accepted: set OPENAI_API_KEY.")])
+    outcome, journal = run_to_end(project, [Refused("The key was not accepted: set OPENAI_API_KEY.")])
     assert (outcome.status, outcome.exit_status) == ("unavailable", 7)
     assert "OPENAI_API_KEY" in outcome.summary
     assert len(journal.of(e.ModelFailed)) == 1
@@ -150,7 +152,7 @@ def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Pa
             combine_answers(call("note", kind="decision", text="left: the sign"), FIX),
         ]
     )
-    outcome, journal = carry_out(project, model, choices=app.Choices(rounds=3))
+    outcome, journal = run_to_end(project, model, choices=app.Choices(rounds=3))
     assert (outcome.status, outcome.exit_status) == ("budget", 4)
     assert {tool.name for tool in model.prompts[2].tools} == {"done", "note"}
     assert isinstance(model.prompts[2].messages[-1], Said)
@@ -162,7 +164,7 @@ def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Pa
 
 def test_a_claim_in_the_hand_over_round_is_checked(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, DONE], choices=app.Choices(rounds=2))
+    outcome, _ = run_to_end(project, [FIX, DONE], choices=app.Choices(rounds=2))
     assert outcome.completed
 
 
@@ -173,7 +175,7 @@ def test_a_claim_in_one_breath_with_something_that_failed_does_not_count(tmp_pat
     mend = call("edit", path="calc.py", old="a / b", new="a + b")
     at_once = combine_answers(Answer(calls=(failing,)), DONE)
     model = ScriptedModel([at_once, mend, combine_answers(call("read", path="gone.py"), DONE)])
-    outcome, journal = carry_out(project, model)
+    outcome, journal = run_to_end(project, model)
     assert outcome.completed
     assert journal.states() == ["in_progress", "testing", "completed"], "only the second claim was checked"
     assert "a call before it in the same answer failed" in journal.of(e.ToolFinished)[1].output
@@ -182,7 +184,7 @@ def test_a_claim_in_one_breath_with_something_that_failed_does_not_count(tmp_pat
 
 def test_a_claim_in_the_hand_over_round_counts_whatever_else_was_tried(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, combine_answers(BREAK, DONE)], choices=app.Choices(rounds=2))
+    outcome, _ = run_to_end(project, [FIX, combine_answers(BREAK, DONE)], choices=app.Choices(rounds=2))
     assert outcome.completed
 
 
@@ -190,7 +192,7 @@ def test_money_and_tokens_are_limits_too(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     dear = call("read", path="calc.py")
     dear = Answer(calls=dear.calls, stop="calls", cost=0.6)
-    outcome, _ = carry_out(project, lambda prompt: dear, choices=app.Choices(cost=1.0))
+    outcome, _ = run_to_end(project, lambda prompt: dear, choices=app.Choices(cost=1.0))
     assert outcome.exit_status == 4
     assert "1.0 US dollars" in outcome.summary
 
@@ -204,7 +206,7 @@ def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path
         call("bash", command="cat a.txt > b.txt"),
         call("read", path="b.txt"),
     )
-    _, journal = carry_out(project, [both, FIX, DONE])
+    _, journal = run_to_end(project, [both, FIX, DONE])
     kinds = [type(event).__name__ for event in journal.of(e.ToolStarted, e.ToolFinished)][:10]
     started, finished = "ToolStarted", "ToolFinished"
     assert kinds == [started, started, finished, finished, started, finished, started, finished, started, finished]
@@ -215,7 +217,7 @@ def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path
 
 def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, DONE], check="touch rubbish.txt && grep -q 'a + b' calc.py")
+    outcome, _ = run_to_end(project, [FIX, DONE], check="touch rubbish.txt && grep -q 'a + b' calc.py")
     assert outcome.completed
     assert outcome.tree[0].files == ("calc.py",)
 
@@ -223,13 +225,13 @@ def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
 def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "AGENTS.md").write_text("Use tabs {everywhere}.\n")
-    _, journal = carry_out(project, [FIX, DONE])
+    _, journal = run_to_end(project, [FIX, DONE])
     assert "Use tabs {everywhere}." in journal.of(e.AttemptStarted)[0].system
 
 
 def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    _, journal = carry_out(project, [call("bash", command="seq 1 100000"), FIX, DONE])
+    _, journal = run_to_end(project, [call("bash", command="seq 1 100000"), FIX, DONE])
     result = journal.of(e.ToolFinished)[0]
     assert len(result.output) < 20_000
     assert result.blob
@@ -237,12 +239,12 @@ def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None
 
 def test_works_in_a_plain_folder_and_in_a_subfolder(tmp_path: Path) -> None:
     plain = make_project(tmp_path / "plain", repository=False)
-    outcome, _ = carry_out(plain, [FIX, DONE])
+    outcome, _ = run_to_end(plain, [FIX, DONE])
     assert outcome.completed
     top = tmp_path / "top"
     make_project(top / "part", repository=False)
     git(tmp_path, "init", "-q", "top")
-    outcome, _ = carry_out(top / "part", [FIX, DONE])
+    outcome, _ = run_to_end(top / "part", [FIX, DONE])
     assert outcome.completed
     assert outcome.tree[0].files == ("part/calc.py",)
 
@@ -251,7 +253,7 @@ def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     import asyncio
 
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, DONE])
+    outcome, _ = run_to_end(project, [FIX, DONE])
 
     async def apply() -> list[str]:
         async with app.open_session(project) as session:
@@ -278,7 +280,7 @@ def test_an_editable_install_does_not_hide_the_workspaces_own_sources(tmp_path: 
     start = "import site, unittest; site.addsitedir('.venv/lib/site-packages'); unittest.main('test_calc')"
     check = f'python3 -c "{start}"'
     fix = call("edit", path="src/calc/__init__.py", old="a - b", new="a + b")
-    outcome, _ = carry_out(project, [fix, DONE], check=check)
+    outcome, _ = run_to_end(project, [fix, DONE], check=check)
     assert outcome.completed, outcome.tree[0].verdict
 
 
@@ -286,7 +288,7 @@ def test_a_folder_with_a_leading_dot_is_where_the_person_stands(tmp_path: Path) 
     top = tmp_path / "top"
     make_project(top / ".github", repository=False)
     git(tmp_path, "init", "-q", "top")
-    outcome, _ = carry_out(top / ".github", [FIX, DONE])
+    outcome, _ = run_to_end(top / ".github", [FIX, DONE])
     assert outcome.completed
     assert outcome.tree[0].files == (".github/calc.py",)
 

@@ -12,7 +12,7 @@ import pytest
 import bough
 from bough import app
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.rules import Rules
 from bough.core.tree.task_state import State
 from bough.testing import Fuse, ScriptedModel, call
@@ -27,11 +27,11 @@ from tests.engine.test_parallel import (
     Agents,
     Meeting,
     both,
-    carry_out,
     files_of,
     left_behind,
     look,
     make_project,
+    run_to_end,
     step,
     text_of,
     writes,
@@ -86,7 +86,7 @@ def test_renames_survive_edits_of_the_old_names(tmp_path: Path, monkeypatch: pyt
     agents.says = {name: by_progress(call("bash", command=command), DONE) for name, (command, _) in does.items()}
 
     agents.before = Meeting(*does)
-    outcome, journal = carry_out(project, goal, agents, jobs=5)
+    outcome, journal = run_to_end(project, goal, agents, jobs=5)
     assert outcome.completed, outcome.summary
     assert files_of(project, outcome) == {"first.txt", "beta.txt", "pkg/x.txt", "pkg/y.txt", "pkg/z.txt"}
     assert text_of(project, outcome, "first") == LINES.replace("three", "drei")
@@ -117,7 +117,7 @@ def test_a_lock_file_is_made_again_by_its_own_program(
         for name in "xy"
     }
     agents.before = Meeting("x", "y")
-    outcome, journal = carry_out(project, goal, agents)
+    outcome, journal = run_to_end(project, goal, agents)
     assert outcome.completed, outcome.summary
     lock = git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:uv.lock")
     assert {line.split()[1] for line in lock.splitlines()} == {"a", "x", "y"}
@@ -179,7 +179,7 @@ def test_a_ready_step_says_for_whom_it_waits(tmp_path: Path) -> None:
     )
     agents = Agents(**{name: writes(name) for name in "abcd"})
     agents.before = Meeting("a", "c", "d")
-    outcome, journal = carry_out(project, goal, agents, jobs=4)
+    outcome, journal = run_to_end(project, goal, agents, jobs=4)
     assert outcome.completed
     (held,) = journal.of(e.ChildHeld)
     assert (held.step, held.other, held.files) == ("b", "a", ("text.txt",))
@@ -208,7 +208,7 @@ def test_the_next_step_is_proven_while_the_one_before_it_still_is(tmp_path: Path
     agents = Agents(**{name: writes(name) for name in names})
     agents.before = Meeting(*names)
     goal = both(*(step(name, f"{SLOW}test -f {name}.txt") for name in names))
-    outcome, journal = carry_out(project, goal, agents, jobs=4)
+    outcome, journal = run_to_end(project, goal, agents, jobs=4)
     assert outcome.completed
     assert files_of(project, outcome) == {f"{name}.txt" for name in names}
     merged = journal.of(e.ChildMerged)

@@ -15,7 +15,7 @@ from bough.core.messages import Call
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 from bough.engine import run_loop
-from bough.ports import Acting, Ports, Talk, ToolResult, TurnEnded, Workspace
+from bough.ports import Ports, Talk, ToolResult, TurnEnded, TurnProgress, Workspace
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project, ports_in
@@ -44,11 +44,11 @@ class Turn:
         once, fixed = (self._folder / "once.txt").exists(), (self._folder / "calc.py").read_text() == FIXED
         self._done = once + fixed if "already" in text else 0
 
-    async def heard(self, patience: float) -> Acting | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         if self._done == 2:
             return TurnEnded("Both are done.")
         own = f"own-{self._done}"
-        return Acting("", (Call(own, "edit", f'{{"path": "{self._done}"}}'),), frozenset({own}))
+        return TurnProgress("", (Call(own, "edit", f'{{"path": "{self._done}"}}'),), frozenset({own}))
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
         if self._done:

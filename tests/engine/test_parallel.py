@@ -21,7 +21,7 @@ from bough.steering import Stop
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git, journal_of
-from tests.ledger import assert_ledger
+from tests.spend import assert_spend
 
 DONE = call("done", summary="done")
 Says = Callable[[Prompt], Answer]
@@ -87,14 +87,14 @@ class Meeting:
         await asyncio.wait_for(self.here.wait(), 60)
 
 
-def carry_out(project: Path, goal: Step, agents: Agents, jobs: int = 2, **chosen: int) -> tuple[Outcome, Journal]:
+def run_to_end(project: Path, goal: Step, agents: Agents, jobs: int = 2, **chosen: int) -> tuple[Outcome, Journal]:
     outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=jobs, **chosen))  # type: ignore[arg-type]
     return outcome, look(project)
 
 
 def look(project: Path) -> Journal:
     journal = asyncio.run(journal_of(project))
-    assert_ledger(journal.records)
+    assert_spend(journal.records)
     return journal
 
 
@@ -167,7 +167,7 @@ def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
         now.discard(task)
 
     agents.before = count
-    outcome, journal = carry_out(project, both(*map(step, "abcd")), agents, jobs=2)
+    outcome, journal = run_to_end(project, both(*map(step, "abcd")), agents, jobs=2)
     assert outcome.completed
     assert most <= 2
     running: set[str] = set()
@@ -180,7 +180,7 @@ def test_edits_of_one_file_that_do_not_meet_are_merged(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "grep -q ONE text.txt"), step("b", "grep -q SEVEN text.txt"))
     agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
-    outcome, _ = carry_out(project, goal, agents)
+    outcome, _ = run_to_end(project, goal, agents)
     assert outcome.completed
     assert text_of(project, outcome, "text") == LINES.replace("one", "ONE").replace("seven", "SEVEN")
 
@@ -189,7 +189,7 @@ def test_steps_that_expect_to_change_one_file_are_never_at_work_together(tmp_pat
     project = make_project(tmp_path / "p", text=LINES)
     goal = both(step("a", "true", files=("text.txt",)), step("b", "true", files=("text.txt",)))
     agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "ONE", "Eins"))
-    outcome, journal = carry_out(project, goal, agents)
+    outcome, journal = run_to_end(project, goal, agents)
     assert outcome.completed
     assert text_of(project, outcome, "text").startswith("Eins\n")
     assert not journal.of(e.ChildMerged), "there was nothing to bring together"
@@ -352,7 +352,7 @@ def test_a_merge_that_cannot_be_solved_blocks_the_later_step_and_keeps_the_earli
 def test_a_failing_step_never_takes_the_others_finished_work_with_it(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=lambda prompt: DONE, b=writes("b"), c=writes("c"))
-    outcome, _ = carry_out(project, both(step("a"), step("b"), step("c")), agents, jobs=3)
+    outcome, _ = run_to_end(project, both(step("a"), step("b"), step("c")), agents, jobs=3)
     assert outcome.status == "failed"
     assert (states(outcome)["a"], states(outcome)["b"], states(outcome)["c"]) == ("blocked", "completed", "completed")
     assert files_of(project, outcome) == {"b.txt", "c.txt"}
@@ -372,7 +372,7 @@ def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
     slow = step("slow", steps=(step("below"),))
     agents = Agents(quick=writes("quick"), slow__below=writes("below"))
     agents.before = wait_forever
-    outcome, _ = carry_out(project, both(step("quick"), slow, join="any"), agents)
+    outcome, _ = run_to_end(project, both(step("quick"), slow, join="any"), agents)
     assert outcome.completed
     assert states(outcome) == {
         "goal": "completed",
@@ -416,7 +416,7 @@ def test_a_stop_with_steps_under_way_and_then_on(tmp_path: Path, now: bool) -> N
 def test_the_budget_ends_with_steps_under_way_and_then_on(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"), c=writes("c"))
-    outcome, _ = carry_out(project, both(*map(step, "abc")), agents, rounds=3)
+    outcome, _ = run_to_end(project, both(*map(step, "abc")), agents, rounds=3)
     assert (outcome.status, outcome.exit_status) == ("budget", 4)
     assert outcome.spend.rounds <= 3
     done = [path for path, state in states(outcome).items() if state == "completed"]

@@ -16,7 +16,7 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
-from tests.ledger import assert_ledger
+from tests.spend import assert_spend
 
 STEPS = (
     step("a", "grep -q A text.txt"),
@@ -42,7 +42,7 @@ def model_answer(prompt: Prompt) -> Answer:
 
 def told_whole(project: Path, outcome: Outcome) -> None:
     journal = asyncio.run(journal_of(project))
-    tasks = assert_ledger(journal.records)
+    tasks = assert_spend(journal.records)
     assert outcome.status == "completed", outcome.summary
     assert files_of(project, outcome) == {"text.txt", "below.txt"}
     assert text_of(project, outcome, "text") in (LINES.replace("one", each, 1) for each in ("A B one", "B A one"))

@@ -14,7 +14,7 @@ from bough.app import command_approval
 from bough.core import events as e
 from bough.core.errors import Refused, UsageError
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, journal_of, make_project
+from tests.harness import journal_of, make_project, run_to_end
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 PUSH = call("bash", command="echo git push > pushed.txt")
@@ -33,7 +33,7 @@ def test_the_model_is_told_what_the_person_says(
         return answer
 
     watch = app.RunObserver(permit=permit if answer else None)
-    outcome, journal = carry_out(make_project(tmp_path / "p"), [PUSH, FIX, DONE], watch=watch)
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), [PUSH, FIX, DONE], watch=watch)
     assert outcome.completed  # a no does not end the work
     pushed, *_ = journal.of(e.ToolFinished)
     assert pushed.ok == bool(answer)
@@ -86,7 +86,7 @@ def test_a_command_is_ruled_on_from_elsewhere(
 def test_no_answer_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
     monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0.05")
-    outcome, journal = carry_out(make_project(tmp_path / "p"), [PUSH, FIX, DONE])
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), [PUSH, FIX, DONE])
     assert outcome.completed
     assert "nobody answered" in journal.of(e.ToolFinished)[0].output
     assert [event.by for event in journal.of(e.CommandRuled)] == [""]
@@ -104,7 +104,7 @@ def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path) -> 
             await opened.resume(name, model, app.RunObserver())
             return opened.network.mode, session.network.mode
 
-    outcome, _ = carry_out(project, [refused], choices=app.Choices(network="registries"))
+    outcome, _ = run_to_end(project, [refused], choices=app.Choices(network="registries"))
     assert not outcome.completed
     assert asyncio.run(go_on(app.Choices())) == ("allow", "off")
     assert asyncio.run(go_on(app.Choices(network="off"))) == ("off", "off")

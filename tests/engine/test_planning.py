@@ -13,10 +13,10 @@ import pytest
 import bough
 from bough.app import RunObserver
 from bough.core import events as e
-from bough.core.errors import Passing
+from bough.core.errors import TransientError
 from bough.core.messages import Answer, Prompt, Said
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import Advice
+from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task_state import State
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call
@@ -98,7 +98,7 @@ def test_a_small_goal_is_one_leaf_after_one_question(tmp_path: Path) -> None:
 def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path: Path, failures: int) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nmax_transport_failures = 5\n")
-    office, left, shown = Office(1), [Passing("503 from the server")] * failures, list[e.HelperFailed]()
+    office, left, shown = Office(1), [TransientError("503 from the server")] * failures, list[e.HelperFailed]()
     answer = office.ask
 
     async def ask(prompt: Prompt, progress: Callable[[str], None]) -> Answer:
@@ -126,7 +126,7 @@ def test_a_larger_goal_is_planned_and_run(tmp_path: Path) -> None:
     (planned,) = journal.of(e.Planned)
     assert [s.name for s in planned.steps] == ["squares", "circles", "areas"]
     (granted,) = journal.of(e.Granted)
-    assert granted.limits.rounds == 40 + 4 * 16, "the ledger follows the larger of estimate and leaves"
+    assert granted.limits.rounds == 40 + 4 * 16, "the budget follows the larger of estimate and leaves"
     (asked,) = [p for p in office.prompts if [t.name for t in p.tools] == ["estimate"]]
     first = asked.messages[0]
     assert isinstance(first, Said)
@@ -242,11 +242,11 @@ def test_a_phase_is_planned_when_it_starts_and_may_change_what_follows(tmp_path:
     assert "Write areas.py." in later[0].text
 
 
-def answering(*answers: Approval | None) -> tuple[RunObserver, list[tuple[tuple[str, ...], Advice]]]:
-    shown: list[tuple[tuple[str, ...], Advice]] = []
+def answering(*answers: Approval | None) -> tuple[RunObserver, list[tuple[tuple[str, ...], ApprovalAdvice]]]:
+    shown: list[tuple[tuple[str, ...], ApprovalAdvice]] = []
     left = list(answers)
 
-    async def approve(steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+    async def approve(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         shown.append((tuple(s.name for s in steps), advice))
         return left.pop(0)
 
@@ -296,7 +296,7 @@ def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     asked: list[tuple[Step, ...]] = []
 
-    async def approve(steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+    async def approve(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         asked.append(steps)
         async with open_session(project) as other:
             (name,) = await other.store.runs()

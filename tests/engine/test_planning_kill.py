@@ -17,7 +17,7 @@ from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
 from tests.engine.test_planning import DONE, phase, step
 from tests.harness import begin, by_progress, journal_of, make_project, resume
-from tests.ledger import assert_ledger
+from tests.spend import assert_spend
 
 GOAL = Step(
     "goal",
@@ -52,7 +52,7 @@ def model() -> ScriptedModel:
 def told_whole(project: Path, outcome: Outcome) -> None:
     assert outcome.completed, outcome.summary
     journal = asyncio.run(journal_of(project))
-    tasks = assert_ledger(journal.records)
+    tasks = assert_spend(journal.records)
     assert outcome.spend.rounds == tasks["goal"].budget.spend.rounds
     made = Counter((r.task, type(r.event)) for r in journal.records if isinstance(r.event, e.Planned | e.Estimated))
     assert made == {("goal", e.Estimated): 1, ("goal", e.Planned): 1, ("basics", e.Planned): 1}

@@ -18,7 +18,7 @@ from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
 from bough.core.messages import Answer, Call
 from bough.testing import ScriptedModel, call
-from tests.harness import FIXED, carry_out, make_project
+from tests.harness import FIXED, make_project, run_to_end
 from tests.wire import Whole, WireModel
 
 FIX = call("write", path="calc.py", content=FIXED)
@@ -29,7 +29,7 @@ def test_a_thousand_calls_in_one_answer_are_cut(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     many = Answer("All at once.", tuple(Call("", "read", '{"path": "calc.py"}') for _ in range(1_000)), "calls")
     model = ScriptedModel([many, FIX, DONE])
-    outcome, journal = carry_out(project, model)
+    outcome, journal = run_to_end(project, model)
     assert outcome.status == "completed"
     first = journal.of(e.ModelAnswered)[0]
     assert len(first.calls) == 100
@@ -45,7 +45,7 @@ def test_an_answer_that_is_far_too_long_is_not_kept(tmp_path: Path) -> None:
     with WireModel([huge, huge, huge, FIX, DONE]) as wire:
         # What was cut off counts as tokens: there is no limit of these here.
         choices = app.Choices(model="openai:m", base_url=wire.base_url, tokens=0)
-        outcome, journal = carry_out(project, [], choices=choices)
+        outcome, journal = run_to_end(project, [], choices=choices)
     assert outcome.status == "completed"
     failed = journal.of(e.ModelFailed)
     assert len(failed) == 3
@@ -94,7 +94,7 @@ def test_a_test_that_ends_pytest_proves_nothing(tmp_path: Path) -> None:
     (project / "test_exit.py").write_text("import os\n\ndef test_exit():\n    os._exit(0)\n")
     model = ScriptedModel(lambda prompt: DONE if len(prompt.messages) > 2 else FIX)
     check = f"{sys.executable} -m pytest -q test_exit.py"
-    _, journal = carry_out(project, model, check=check, choices=replace(app.Choices(), rounds=3))
+    _, journal = run_to_end(project, model, check=check, choices=replace(app.Choices(), rounds=3))
     verdicts = [event.verdict for event in journal.of(e.CheckFinished)]
     assert verdicts
     assert all(verdict.ruling != "passed" for verdict in verdicts), verdicts

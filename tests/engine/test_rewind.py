@@ -59,7 +59,7 @@ def go_on(project: Path, model: Any) -> Outcome:
 
 
 def assert_in_step(project: Path) -> None:
-    """The ledger is exact, nothing is left behind, and what people see is what the tasks are."""
+    """The budget is exact, nothing is left behind, and what people see is what the tasks are."""
 
     async def read() -> tuple[dict[str, State], list[e.Record]]:
         async with app.open_session(project) as session:
@@ -215,7 +215,7 @@ def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
     go_back(project, 0, "a")
     asked = len(agents.asked)
     outcome = go_on_halted(project, agents)
-    # Which of the two got the last round differs from run to run, and so does what was left of the ledger.
+    # Which of the two got the last round differs from run to run, and so does what was left of the budget.
     assert outcome.status == "budget"
     assert len(agents.asked) - asked <= 4 - spent
     assert outcome.spend.rounds <= 4

@@ -219,9 +219,9 @@ def test_a_bad_plan_is_repaired_once(tmp_path: Path) -> None:
     assert run.outcome.completed, run.outcome.summary
     (refused,) = run.journal.of(e.PlanRefused)
     assert not refused.final
-    mended = [asked for asked in cast.asked if "was rejected" in asked.brief]
-    assert len(mended) == 1
-    assert "give 2 to 4" in mended[0].brief
+    fixed = [asked for asked in cast.asked if "was rejected" in asked.brief]
+    assert len(fixed) == 1
+    assert "give 2 to 4" in fixed[0].brief
     assert run.rungs() == ["decompose"]
 
 

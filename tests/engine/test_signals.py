@@ -8,7 +8,7 @@ from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.testing import ScriptedModel, call
-from tests.harness import allow_settings, carry_out, make_project
+from tests.harness import allow_settings, make_project, run_to_end
 
 LOOK = call("read", path="calc.py")
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
@@ -26,7 +26,7 @@ def heeds(prompt: Prompt) -> Answer:
 
 def test_a_looping_agent_is_nudged_within_a_few_rounds_and_continues(tmp_path: Path) -> None:
     model = ScriptedModel(heeds)
-    outcome, journal = carry_out(make_project(tmp_path / "p"), model)
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), model)
     assert outcome.completed
     (raised,) = journal.of(e.SignalRaised)
     assert raised.signal.pattern == "circular_tools"
@@ -38,7 +38,7 @@ def test_a_looping_agent_is_nudged_within_a_few_rounds_and_continues(tmp_path: P
 
 
 def test_an_agent_that_does_not_heed_is_nudged_once_and_ends_with_its_budget(tmp_path: Path) -> None:
-    outcome, journal = carry_out(make_project(tmp_path / "p"), lambda prompt: LOOK, choices=app.Choices(rounds=14))
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), lambda prompt: LOOK, choices=app.Choices(rounds=14))
     assert outcome.exit_status == 4
     assert len(journal.of(e.SignalRaised)) >= 2
     assert [message.why for message in journal.of(e.MessageAdded)].count("nudge") == 1
@@ -48,7 +48,7 @@ def test_healthy_work_raises_nothing(tmp_path: Path) -> None:
     tries = [call("edit", path="calc.py", old=f"a {old} b", new=f"a {new} b") for old, new in ("-*", "*/", "/%", "%+")]
     check = call("bash", command="python3 -m unittest -q test_calc")
     script = [step for attempt in tries for step in (attempt, check)]
-    outcome, journal = carry_out(make_project(tmp_path / "p"), [*script, DONE])
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), [*script, DONE])
     assert outcome.completed
     assert journal.of(e.SignalRaised) == []
 
@@ -57,5 +57,5 @@ def test_patterns_are_settings(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[stuck]\npatterns = ["monologue"]\n')
     allow_settings(project)
-    _, journal = carry_out(project, lambda prompt: LOOK, choices=app.Choices(rounds=8))
+    _, journal = run_to_end(project, lambda prompt: LOOK, choices=app.Choices(rounds=8))
     assert journal.of(e.SignalRaised) == []

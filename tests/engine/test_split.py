@@ -17,7 +17,7 @@ from bough.testing import call
 from bough.testing.scripted import combine_answers, raw_call
 from bough.views.event_lines import Teller
 from bough.views.run_view import Outcome
-from tests.harness import Journal, carry_out, make_project
+from tests.harness import Journal, make_project, run_to_end
 from tests.wire import Seen, WireModel
 
 GOAL = "Make add in calc.py add, and write twice.py with twice(n)."
@@ -74,7 +74,7 @@ def carried_out(
             max_depth=choices.max_depth if choices else None,
             rounds=choices.rounds if choices else None,
         )
-        outcome, journal = carry_out(make_project(folder), [], goal=GOAL, check=WHOLE, choices=chosen)
+        outcome, journal = run_to_end(make_project(folder), [], goal=GOAL, check=WHOLE, choices=chosen)
     return outcome, journal, wire.requests
 
 

@@ -25,7 +25,7 @@ from bough.engine.person_messages import collect_received
 from bough.steering import Inbox
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
-from tests.harness import CHECK, FIXED, Journal, begin, by_progress, carry_out, git, journal_of, make_project, resume
+from tests.harness import CHECK, FIXED, Journal, begin, by_progress, git, journal_of, make_project, resume, run_to_end
 
 WISH = "Say so in NOTES.md too."
 _WORK = (call("write", path="calc.py", content=FIXED), call("done", summary="fixed"))
@@ -98,7 +98,7 @@ def stuck(prompt: Prompt) -> Answer:
 def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
-    outcome, journal = carry_out(project, stuck, choices=choices)
+    outcome, journal = run_to_end(project, stuck, choices=choices)
     assert (outcome.status, outcome.exit_status) == ("waiting", 8)
     (asked,) = journal.of(e.QuestionAsked)
     assert "What was tried" in asked.question
@@ -208,11 +208,11 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
 def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     note = call("note", kind="decision", text="plus it is")
-    first, _ = carry_out(project, [note, *_WORK])
+    first, _ = run_to_end(project, [note, *_WORK])
     more = [call("write", path="NOTES.md", content="fixed\n"), call("done", summary="noted")]
     model = ScriptedModel(more)
     choices = app.Choices(model=model, continues=first.run, flat=True)
-    second, journal = carry_out(project, model, goal="Write it down in NOTES.md.", check=None, choices=choices)
+    second, journal = run_to_end(project, model, goal="Write it down in NOTES.md.", check=None, choices=choices)
     assert second.completed, second.summary
     brief = str(model.prompts[0].messages[0])
     for known in ("Make add add.", "which was completed", "fixed", "calc.py", "plus it is", "test_calc"):
@@ -230,9 +230,9 @@ def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(t
 
     asyncio.run(look())
     assert (project / "calc.py").read_text() == FIXED and (project / "NOTES.md").exists()
-    _, journal = carry_out(project, more[1:], check=None, choices=app.Choices(continues=second.run, flat=True))
+    _, journal = run_to_end(project, more[1:], check=None, choices=app.Choices(continues=second.run, flat=True))
     (started,) = journal.of(e.RunStarted)
     assert not started.origin, "what is applied is in the person's files"
-    halted, _ = carry_out(project, [call("list")] * 3, choices=app.Choices(rounds=1, flat=True))
+    halted, _ = run_to_end(project, [call("list")] * 3, choices=app.Choices(rounds=1, flat=True))
     with pytest.raises(UsageError, match=f"bough resume {halted.run}"):
-        carry_out(project, more, choices=app.Choices(continues=halted.run))
+        run_to_end(project, more, choices=app.Choices(continues=halted.run))

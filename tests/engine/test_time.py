@@ -14,7 +14,7 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import ScriptedModel, call
 from bough.testing.scripted import Item
 from bough.views.run_view import Outcome
-from tests.harness import FIXED, carry_out, make_project
+from tests.harness import FIXED, make_project, run_to_end
 from tests.wire import Hang, Slow, WireModel
 
 FIX = call("write", path="calc.py", content=FIXED)
@@ -39,7 +39,7 @@ def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check
     """It halts with its budget spent, pays for what was cut off, and resumes with more."""
     project = make_project(tmp_path / "p")
     minutes = 0.05 if check == "true" else 0.1
-    outcome, journal = carry_out(project, ScriptedModel(script), check=check, choices=app.Choices(minutes=minutes))
+    outcome, journal = run_to_end(project, ScriptedModel(script), check=check, choices=app.Choices(minutes=minutes))
     assert outcome.status == "budget"
     assert f"{minutes} minutes" in journal.of(e.TaskHalted)[-1].message
     assert minutes * 60 * 0.95 <= outcome.spend.seconds < 300
@@ -57,7 +57,7 @@ def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check
 
 def test_minutes_end_the_check_of_the_base(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, ScriptedModel([]), check="sleep 600", choices=app.Choices(minutes=0.02))
+    outcome, journal = run_to_end(project, ScriptedModel([]), check="sleep 600", choices=app.Choices(minutes=0.02))
     assert outcome.status == "budget"
     assert "0.02 minutes was spent before the base check finished" in journal.of(e.RunHalted)[-1].message
 
@@ -70,7 +70,7 @@ def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setattr("time.time", lambda: real() + 3_600 * len(prompt.messages))
         return DONE if len(prompt.messages) > 1 else FIX
 
-    outcome, _ = carry_out(project, ScriptedModel(jump), choices=app.Choices(minutes=10))
+    outcome, _ = run_to_end(project, ScriptedModel(jump), choices=app.Choices(minutes=10))
     assert outcome.status == "completed"
     assert outcome.spend.seconds < 60
 
@@ -81,7 +81,7 @@ def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def asked(project: Path, script: list[Answer | Slow | Hang], settings: str) -> Outcome:
     (project / "bough.toml").write_text(f"[limits]\nbackoff_first = 0.01\nmax_transport_failures = 1\n{settings}")
     with WireModel(script) as wire:
-        return carry_out(project, [], choices=app.Choices(model="openai:m", base_url=wire.base_url))[0]
+        return run_to_end(project, [], choices=app.Choices(model="openai:m", base_url=wire.base_url))[0]
 
 
 def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:

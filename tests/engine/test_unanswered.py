@@ -14,7 +14,7 @@ from bough.testing import call
 from bough.views.event_lines import Teller
 from bough.views.formatting import format_spend
 from bough.views.run_view import Outcome
-from tests.harness import FIXED, Journal, carry_out, journal_of, make_project
+from tests.harness import FIXED, Journal, journal_of, make_project, run_to_end
 from tests.wire import Cut, Reply, Status, WireModel
 
 REFUSED = Status(401, body={"error": {"message": "wrong key"}})
@@ -34,7 +34,7 @@ def resumed(project: Path, wire: WireModel, **chosen: int) -> Outcome:
 def carried_out(project: Path, script: list[Reply], **chosen: int) -> tuple[Outcome, Journal]:
     with WireModel(script) as wire:
         choices = app.Choices(model="openai:m", base_url=wire.base_url, **chosen)  # type: ignore[arg-type]
-        return carry_out(project, [], choices=choices)
+        return run_to_end(project, [], choices=choices)
 
 
 def test_a_wrong_key_does_not_spend_the_budget(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from bough.core.messages import Prompt, Result
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
-from tests.harness import CHECK, FIXED, begin, carry_out, journal_of, make_project, resume
+from tests.harness import CHECK, FIXED, begin, journal_of, make_project, resume, run_to_end
 
 DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
 SPARSE = "truncate -s 7G sparse && truncate -s 7G calc.py && truncate -s 7G .gitignore"
@@ -32,7 +32,7 @@ def test_what_cannot_be_kept_is_reported_to_the_model(tmp_path: Path, command: s
     project = make_project(tmp_path / "p")
     began = time.process_time()
     model = ScriptedModel([call("bash", command=command), FIX, DONE])
-    outcome, _ = carry_out(project, model)
+    outcome, _ = run_to_end(project, model)
     assert time.process_time() - began < 60
     assert outcome.status == "completed", outcome.summary
     (goal,) = outcome.tree
@@ -74,7 +74,7 @@ def test_a_check_that_locks_its_folder_is_a_verdict(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     locks = "chmod -R 000 . ; echo locked"
     model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
-    outcome, journal = carry_out(project, model, check=locks)
+    outcome, journal = run_to_end(project, model, check=locks)
     (verdict, *_) = (event.verdict for event in journal.of(e.CheckFinished))
     assert outcome.status == "completed" or "cannot be read" in verdict.reason
 
@@ -86,7 +86,7 @@ def test_a_check_that_makes_a_file_huge_is_a_verdict(tmp_path: Path) -> None:
     check = f"truncate -s 1T calc.py AGENTS.md test_calc.py && {CHECK}"
     began = time.process_time()
     model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
-    _, journal = carry_out(project, model, check=check, choices=app.Choices(rounds=4))
+    _, journal = run_to_end(project, model, check=check, choices=app.Choices(rounds=4))
     assert journal.of(e.CheckFinished)
     assert time.process_time() - began < 90
 
@@ -96,7 +96,7 @@ def test_a_persons_huge_file_is_named(tmp_path: Path) -> None:
     with (project / "huge.bin").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(Unkeepable, match=r"huge\.bin is too large"):
-        carry_out(project, [FIX, DONE])
+        run_to_end(project, [FIX, DONE])
 
 
 # ── a full disk ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -136,7 +136,7 @@ def test_a_command_that_fills_the_disk_is_reported(small_disk: Path, place: str)
     try:
         project = make_project(small_disk / "p")
         model = ScriptedModel([call("bash", command=f"head -c 100000000 /dev/urandom > {place}"), FIX, DONE])
-        outcome, _ = carry_out(project, model)
+        outcome, _ = run_to_end(project, model)
         assert outcome.status == "completed", outcome.summary
         assert os.statvfs(small_disk).f_bavail * 4096 > 8_000_000, "what filled it is gone"
         told = next(message.text for message in model.prompts[1].messages if isinstance(message, Result))

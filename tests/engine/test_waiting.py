@@ -14,20 +14,20 @@ from bough.adapters.models.faults import Endpoint, explain_status
 from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import Exhausted, Passing, Refused
+from bough.core.errors import Exhausted, Refused, TransientError
 from bough.core.messages import Prompt
 from bough.core.planning.plan import build_goal_step
 from bough.interfaces.cli.display import JsonDisplay
 from bough.interfaces.cli.execution import retry_on_quota
 from bough.testing import ScriptedModel, call
-from tests.harness import CHECK, FIXED, carry_out, journal_of, make_project
+from tests.harness import CHECK, FIXED, journal_of, make_project, run_to_end
 from tests.interfaces.shell import bough
 
 FIX, DONE = call("write", path="calc.py", content=FIXED), call("done", summary="fixed")
 
 
-def refused_connection() -> Passing:
-    error = Passing("Nothing answers there.")
+def refused_connection() -> TransientError:
+    error = TransientError("Nothing answers there.")
     error.nobody = True
     return error
 
@@ -55,12 +55,12 @@ def test_only_the_first_connection_counts() -> None:
     async def work() -> None:
         with pytest.raises(Refused, match="Nothing answers"):
             await ask(FirstContact(ScriptedModel([refused_connection()])))
-        for sign_of_life in (DONE, Passing("503")):
+        for sign_of_life in (DONE, TransientError("503")):
             model = FirstContact(ScriptedModel([sign_of_life, refused_connection()]))
             for _ in range(2):
                 try:
                     await ask(model)
-                except Passing as error:
+                except TransientError as error:
                     last = error
             assert last.nobody, "worth another try"
 
@@ -78,13 +78,13 @@ def test_a_quota_names_its_end(header: str) -> None:
     assert isinstance(error, Exhausted) and "usage limit" in str(error)
     assert error.until == pytest.approx(until, abs=60)
     soon = explain_status(AT, 429, {"retry-after": "30"}, b"")
-    assert isinstance(soon, Passing) and soon.retry_after == 30
+    assert isinstance(soon, TransientError) and soon.retry_after == 30
 
 
 def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     until = time.time() + 3600
-    parked, journal = carry_out(
+    parked, journal = run_to_end(
         project, [FIX, Exhausted("The quota is used up.", until)], choices=app.Choices(flat=True)
     )
     assert (parked.status, parked.exit_status, parked.until) == ("quota", 7, until)

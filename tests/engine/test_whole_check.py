@@ -14,10 +14,10 @@ from tests.engine.test_parallel import (
     Agents,
     a_first,
     both,
-    carry_out,
     edits,
     files_of,
     make_project,
+    run_to_end,
     states,
     step,
     text_of,
@@ -34,7 +34,7 @@ def test_a_step_that_breaks_what_its_own_check_does_not_see_is_held_at_the_merge
     a = by_progress(call("bash", command="echo done > a.txt; echo gone > shared.txt"), DONE)
     agents = Agents(a=a, b=writes("c"), a__merge=edits("shared", "gone", "keep"))
     goal = both(step("a"), step("b", "test -f c.txt", needs=("a",)), check="grep -q keep shared.txt")
-    outcome, journal = carry_out(project, goal, agents, jobs=1)
+    outcome, journal = run_to_end(project, goal, agents, jobs=1)
     (refused,) = journal.of(e.ChildMerged)
     assert refused.verdict is not None and refused.verdict.ruling == "failed"
     assert refused.verdict.reason.startswith("the whole check `grep -q keep shared.txt` fails but passed before")
@@ -59,7 +59,7 @@ def test_what_the_whole_check_already_failed_is_left_to_later_steps(tmp_path: Pa
     project = make_project(tmp_path / "p")
     agents = Agents(a=writes("a"), b=writes("b"))
     goal = both(step("a"), step("b", needs=("a",)), check="test -f a.txt && test -f b.txt")
-    outcome, journal = carry_out(project, goal, agents, jobs=1)
+    outcome, journal = run_to_end(project, goal, agents, jobs=1)
     assert outcome.completed
     assert not journal.of(e.ChildMerged)
 

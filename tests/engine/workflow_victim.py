@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bough import app
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.engine import run_loop
 from bough.testing import Fuse, ScriptedModel, call
 from bough.views.run_view import Outcome

@@ -6,7 +6,7 @@ from bough.core import events as e
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules
 from bough.core.tree.inherited import Inherited

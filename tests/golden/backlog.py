@@ -5,7 +5,7 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.backlog.entry import GoalEntry, GoalReport
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.lessons import ProvenLesson
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules

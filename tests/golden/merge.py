@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.merge.conflict_hunks import Merge, Needed
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance.verdict import Failure, Tampering, Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     FORMAT,
     KINDS,
@@ -64,8 +64,8 @@ from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
 from tests.golden.asked import ASKED
 from tests.golden.backlog import NIGHT
-from tests.golden.door import DOOR
 from tests.golden.earned import EARNED
+from tests.golden.environment import DOOR
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
 from tests.golden.scout import SCOUTED

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.acceptance.findings import Finding
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
-from bough.core.ladder.escalation import Decision, LadderRules, Means, Trouble
+from bough.core.budget.limits import Limits, Spend
+from bough.core.ladder.escalation import Decision, EscalationOptions, LadderRules, Trouble
 from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, PlanningRules, Step
 from bough.core.rules import Rules
@@ -41,7 +41,7 @@ USAGE = Usage(input=400, output=60, cache_read=300)
 
 TREE: list[tuple[str, e.AnyEvent]] = [
     ("", e.RunStarted(Plan(GOAL), "1" * 40, "", {"main": "m", "strong": "s"}, LIMITS, RULES, "0.1.0", 3, grows=True)),
-    ("goal", e.TaskCreated(GOAL, "1" * 40, LIMITS, RULES, Means(stronger=True, person=True), grows=True)),
+    ("goal", e.TaskCreated(GOAL, "1" * 40, LIMITS, RULES, EscalationOptions(stronger=True, person=True), grows=True)),
     ("goal", e.StateChanged(State.IN_PROGRESS, "work begins")),
     ("goal", e.HelperAnswered("gate", '{"atomic": false}', USAGE, 0.002, 1.5, "m-2026")),
     ("goal", e.Estimated(False, 12, ("front", "back"), ("parsing",), "It is large.", "hierarchy")),
@@ -88,7 +88,7 @@ TREE: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.Escalated(Decision("stronger_model", "goal", "r"), Trouble("children", "its steps cannot go on"))),
     ("goal", e.ChildrenReopened(("lex",), "a stronger model is configured")),
     ("goal", e.ChildStarted("lex", "lex", Limits(rounds=20))),
-    ("lex", e.TaskResumed(Limits(rounds=20), Means(stronger=True), grows=True)),
+    ("lex", e.TaskResumed(Limits(rounds=20), EscalationOptions(stronger=True), grows=True)),
     ("lex", e.TakenUp("strong", "a stronger model takes it up again")),
     ("goal", e.ChildMerged("lex", "3" * 40, ("lex.py",), Verdict("failed", "1 test failed"))),
     ("goal", e.PlanChanged((STEP,), ("parse now reads tokens",))),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Remark, Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import CheckRules, Rules
 from bough.core.tree.inherited import Inherited

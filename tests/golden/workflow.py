@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core.acceptance.findings import Finding
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     AnyEvent,
     ChildSettled,

@@ -7,7 +7,7 @@ from pathlib import Path
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Plan, Step

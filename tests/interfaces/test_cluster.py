@@ -24,8 +24,8 @@ from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from bough.core.tree.task_state import State
 
-from ..ledger import assert_ledger
 from ..postgres import new_schema
+from ..spend import assert_spend
 from ..wire import KEY, WireModel
 
 BOUGH = [sys.executable, "-m", "bough"]
@@ -105,7 +105,7 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
             await journal.close()
 
     records = asyncio.run(look())
-    tasks = assert_ledger(records)
+    tasks = assert_spend(records)
     assert {path: task.state for path, task in tasks.items() if "/" not in path} == dict.fromkeys(
         ("goal", "leaf-0", "leaf-1", "leaf-2"), State.COMPLETED
     )

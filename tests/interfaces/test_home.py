@@ -15,7 +15,7 @@ from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt
 from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, git, make_project
+from tests.harness import git, make_project, run_to_end
 from tests.interfaces.shell import BOUGH, bough, environment, here
 
 MINE = """
@@ -96,7 +96,7 @@ def test_bash_completes(tmp_path: Path) -> None:
 def made(root: Path, name: str) -> str:
     """A completed run that wrote a file."""
     script = [call("write", path=f"{name}.txt", content=f"{name}\n"), call("done", summary="written")]
-    return carry_out(root, script, goal=f"Write {name}.txt.", check="true")[0].run
+    return run_to_end(root, script, goal=f"Write {name}.txt.", check="true")[0].run
 
 
 def test_work_goes_to_a_branch_a_commit_and_a_pull_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bough.app import RunObserver
-from bough.interfaces.cli.execution import carry_out
+from bough.interfaces.cli.execution import run_to_end
 from bough.interfaces.terminal.output import TerminalOutput
 from bough.interfaces.terminal.plain_display import PlainDisplay
 from bough.views.run_view import Outcome
@@ -184,6 +184,6 @@ def test_a_third_time_waits_for_nothing() -> None:
     page = TerminalOutput(io.StringIO(), False, False)
     session: Any = None  # it is asked for nothing before a run has started
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(carry_out(session, PlainDisplay(page), deaf))
+        asyncio.run(run_to_end(session, PlainDisplay(page), deaf))
     assert stopped == [False, True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -9,7 +9,7 @@ import pytest
 from bough.app.choices import Choices
 from bough.core import events as e
 from bough.core.budget.grants import set_rounds
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.budget.model_price import ModelPrice
 from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, Step, build_goal_step
@@ -31,7 +31,7 @@ def test_a_price_counts_cached_tokens_apart() -> None:
 
 def test_tokens_have_a_ceiling_that_follows_the_rounds_until_a_person_sets_it() -> None:
     def ledger(goal: Step = TWO_STEPS, configured: Limits = UNSET, **chosen: int) -> tuple[int, int | None]:
-        limits = Choices(**chosen).ledger(configured, goal)  # type: ignore[arg-type]
+        limits = Choices(**chosen).limits_of(configured, goal)  # type: ignore[arg-type]
         return limits.rounds, limits.tokens
 
     assert ledger(build_goal_step("x")) == (40, 6_000_000)

@@ -21,7 +21,7 @@ from bough.core.messages import Answer, Call, Prompt
 from bough.core.planning.guidance import Lesson, places
 from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel
-from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project, ports_in
+from tests.harness import FIXED, QUICK_CHECK, make_project, ports_in, run_to_end
 from tests.interfaces.shell import bough, here
 from tests.wire import Reply, WireModel
 
@@ -66,10 +66,10 @@ def test_runs_use_what_was_learned_once_they_are_told_to(
     with WireModel(reply) as wire:
         choices = app.Choices(model="openai:m", base_url=wire.base_url)
         with pytest.raises(UsageError, match="`bough optimise planner` looks for some"):
-            carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+            run_to_end(folder, [], check=QUICK_CHECK, choices=choices)
         learned = {"gate": {"guidance": BETTER, "plain": 0.1, "optimised": 0.9, "runs": 2, "model": "openai:m"}}
         (folder / ".bough" / "optimised.json").write_text(json.dumps(learned))
-        outcome, _ = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+        outcome, _ = run_to_end(folder, [], check=QUICK_CHECK, choices=choices)
     assert outcome.completed
     (gate,) = [request.body.decode() for request in wire.requests if b'"estimate"' in request.body]
     assert BETTER in gate and "Call `estimate` once" in gate and "calc.py" in gate

@@ -10,7 +10,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.tree.task_state import State
 from bough.testing import call
 from bough.views.stats import Share, Stats, compute_stats
-from tests.harness import carry_out, make_project
+from tests.harness import make_project, run_to_end
 
 
 def journal(*events: e.AnyEvent) -> list[e.Record]:
@@ -62,7 +62,7 @@ def test_from_outside(tmp_path: Path) -> None:
         call("edit", path="calc.py", old="a - b", new="a * b"),
         call("edit", path="calc.py", old="*", new="+"),
     )
-    carry_out(project, [wrong, call("done", summary="x"), right, call("done", summary="y")])
+    run_to_end(project, [wrong, call("done", summary="x"), right, call("done", summary="y")])
     command = [sys.executable, "-m", "bough", "stats", "--dir", str(project)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "1 of 1 (100%) tasks completed, in 1 run and 4 rounds" in said

@@ -11,7 +11,7 @@ import pytest
 
 from bough.adapters.state_folder import make_state_folder
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.budget.ledger import describe_spent
+from bough.core.budget.limits import describe_spent
 from bough.core.errors import ClaimLost
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Answer, Call

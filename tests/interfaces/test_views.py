@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Call, Usage

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.textual import cleaning
 from bough.views import formatting
 

@@ -302,10 +302,10 @@ def lay_out(case: Case, folder: Path) -> Path:
 def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
     """The whole run, as a program would make it; `below` is the folder of the project where the person stands."""
     project = lay_out(case, folder / "project") / below
-    return carry_out(project, case.whole_step(), ScriptedModel(stubborn(*case.answers())))
+    return run_to_end(project, case.whole_step(), ScriptedModel(stubborn(*case.answers())))
 
 
-def carry_out(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:
+def run_to_end(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:
     async def work() -> tuple[Outcome, Journal]:
         async with app.open_session(project, create=True) as session:
             outcome = await session.start(

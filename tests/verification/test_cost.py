@@ -14,7 +14,7 @@ import pytest
 from bough.adapters.sandboxes.process import ProcessSandbox
 from bough.core import events as e
 from bough.ports import Finished, Workspace
-from tests.engine.test_parallel import Agents, both, carry_out, step
+from tests.engine.test_parallel import Agents, both, run_to_end, step
 from tests.harness import by_progress
 from tests.verification.cases import (
     DONE,
@@ -98,7 +98,7 @@ def test_a_command_runs_once_on_a_tree_in_a_run(tmp_path: Path, monkeypatch: pyt
     test_more = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
     agents = Agents(a=by_progress(FIX, DONE), b=by_progress(write("test_more.py", test_more), DONE))
     goal = both(step("a", PYTEST), step("b", PYTEST, needs=("a",)), check=PYTEST)
-    outcome, journal = carry_out(project, goal, agents, jobs=1)
+    outcome, journal = run_to_end(project, goal, agents, jobs=1)
     assert outcome.completed, outcome.summary
     assert len(journal.of(e.CheckFinished)) == 3, "two steps and the goal are judged"
     assert sorted(commands.started) == sorted({*commands.started}), "nothing runs twice"

@@ -33,11 +33,11 @@ from tests.verification.cases import (
     UNITTEST,
     Act,
     Case,
-    carry_out,
     edit,
     lay_out,
     play,
     python_on_path,
+    run_to_end,
     stubborn,
     verdict_of,
     write,
@@ -149,7 +149,7 @@ def test_a_repair_that_made_it_worse_is_rolled_back(tmp_path: Path) -> None:
             DONE,
         ]
     )
-    outcome, journal = carry_out(project(tmp_path), Step("goal", "Make add add.", test_command=CHECK), model)
+    outcome, journal = run_to_end(project(tmp_path), Step("goal", "Make add add.", test_command=CHECK), model)
     assert outcome.completed
     before, worse, last = (event.verdict for event in journal.of(e.CheckFinished))
     assert (before.failed, worse.failed, last.failed) == (1, 2, 0)
@@ -173,7 +173,9 @@ def test_a_changed_test_is_named_and_can_be_undone_by_the_same_agent(tmp_path: P
     imported = edit("test_calc.py", "from calc", "import pytest\n\nfrom calc")
     undone = [write("test_calc.py", TESTS), FIX]
     model = ScriptedModel(stubborn(skipped, imported, DONE, *undone))
-    outcome, journal = carry_out(project(tmp_path, "pytest"), Step("goal", "Make add add.", test_command=PYTEST), model)
+    outcome, journal = run_to_end(
+        project(tmp_path, "pytest"), Step("goal", "Make add add.", test_command=PYTEST), model
+    )
     assert outcome.completed
     first, last = (event.verdict for event in journal.of(e.CheckFinished))
     assert (first.ruling, last.ruling) == ("needs_approval", "passed")
@@ -208,7 +210,7 @@ def test_a_failing_baseline_is_measured_once_in_a_run(tmp_path: Path, monkeypatc
     place = project(tmp_path)
     for _ in range(2):
         model = ScriptedModel([write("notes.md", "not yet\n"), DONE, FIX, DONE])
-        outcome, journal = carry_out(place, Step("goal", "Make add add.", test_command=check), model)
+        outcome, journal = run_to_end(place, Step("goal", "Make add add.", test_command=check), model)
         assert outcome.completed
     hunters = [attempt.brief for attempt in journal.of(e.AttemptStarted)]
     assert all("Before your work it fails with exit status 1" in brief and "test_add" in brief for brief in hunters)
@@ -290,7 +292,7 @@ BOTH = (
 
 def family(folder: Path, model: ScriptedModel, steps: tuple[Step, ...] = BOTH, repairs: int = 0) -> tuple[Any, Journal]:
     place = lay_out(Case(name="", project="none", files=HALVES, repairs=repairs), folder / "project")
-    return carry_out(place, Step("goal", "Both.", test_command=PYTEST, steps=steps), model)
+    return run_to_end(place, Step("goal", "Both.", test_command=PYTEST, steps=steps), model)
 
 
 def states_of(journal: Journal, task: str) -> list[str]:

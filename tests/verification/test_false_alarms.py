@@ -17,11 +17,11 @@ from tests.verification.cases import (
     DONE,
     Act,
     Case,
-    carry_out,
     explained,
     lay_out,
     play,
     python_on_path,
+    run_to_end,
     stubborn,
     verdict_of,
     write,
@@ -67,7 +67,7 @@ def test_four_steps_with_a_new_test_file_each_ask_nobody(folder: str, command: s
         answers += [DONE]
     steps = tuple(Step(name, "Write it.", test_command=command.replace("NAME", name)) for name in STEPS)
     goal = Step("goal", "All four.", test_command=whole, steps=steps)
-    outcome, journal = carry_out(place, goal, ScriptedModel(stubborn(*answers)))
+    outcome, journal = run_to_end(place, goal, ScriptedModel(stubborn(*answers)))
     assert [(task, verdict.ruling) for task, verdict in verdicts(journal)] == [
         (name, "passed") for name in (*STEPS, "goal")
     ]

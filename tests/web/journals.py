@@ -18,7 +18,7 @@ from bough.adapters.stores.sqlite import SqliteStore, _read_end, encode_event
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Failure, Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.ids import GOAL, RUN
 from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Call, Usage

@@ -10,7 +10,7 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.backlog.entry import GoalEntry, GoalReport
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.ids import GOAL
 from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Call, Usage

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules

@@ -13,7 +13,7 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
 from bough.core.planning.attempts import build_attempts
 from bough.core.planning.plan import Plan, Step, count_most_leaves
@@ -25,7 +25,7 @@ from bough.steering import Stop
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.sandboxes.levels import Mode
-    from bough.core.planning.size_estimate import Advice
+    from bough.core.planning.size_estimate import ApprovalAdvice
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -123,7 +123,7 @@ class Choices(Struct, frozen=True):
         limits = replace(limits, **{name: value for name, value in chosen.items() if value is not None})
         return replace(limits, tokens=None) if limits.tokens == 0 else limits
 
-    def ledger(self, configured: Limits, goal: Step) -> Limits:
+    def limits_of(self, configured: Limits, goal: Step) -> Limits:
         """What a run of that plan may spend: its rounds grow with its leaves, and its tokens with its rounds, unless a
         person has set them."""
         if configured.tokens is None:
@@ -211,7 +211,7 @@ class RunObserver(Struct, frozen=True):
     """What goes on for a task where no event says it; empty: no longer."""
     waiting: Callable[[str], None] = lambda text: None
     """What the whole run waits for; empty: for nothing any longer."""
-    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    approve: Callable[[tuple[Step, ...], ApprovalAdvice], Awaitable[Approval | None]] | None = None
     """Asks the person to approve a plan."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person a question; None: they answer later."""

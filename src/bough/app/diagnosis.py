@@ -181,12 +181,12 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     """Have the model do three tiny tasks, and report its protocol and the results."""
     config, name, known = await _load_knowledge(folder, choices)
     env, base_url = dict(os.environ), choices.base_url or config.models.base_url
-    spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
+    found = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
     window = known.window(name, config.models.window)
     tried = replace(
-        choices, model=name, base_url=base_url, protocol=spoken.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
+        choices, model=name, base_url=base_url, protocol=found.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
     )
-    if spoken.may_change:  # The trial shows which one it gets.
+    if found.may_change:  # The trial shows which one it gets.
         tried = replace(tried, protocol="auto")
     trial = await try_model(tried)
     done = len(trial.solved)
@@ -199,7 +199,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     priced = short in config.prices or has_price(name, base_url, env)
     price = "known" if priced else f'unknown: add [prices] "{short}", or limit runs with --max-tokens'
     return [
-        Diagnosis("protocol", done > 0, f"{trial.protocol} ({trial.why or spoken.why}); {says}", needed=False),
+        Diagnosis("protocol", done > 0, f"{trial.protocol} ({trial.why or found.why}); {says}", needed=False),
         Diagnosis("window", bool(window), shown, needed=False),
         Diagnosis("price", priced, price, needed=False),
     ]

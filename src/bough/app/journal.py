@@ -153,7 +153,7 @@ class Journal(Struct, frozen=True):
         files = [file for file in proof.files if is_test_path(file)]
         stems = tuple(stem for file in files for stem in (file, file.rpartition(".")[0].replace("/", ".")))
         passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
-        old = {*proof.verdict.mended}
+        old = {*proof.verdict.fixed}
         return tuple(id for id in passed if id not in old and id.startswith(stems))
 
     async def points(self, name: str, task: str = GOAL) -> list[Point]:

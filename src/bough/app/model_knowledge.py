@@ -15,7 +15,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.protocols import NONE, KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, parse_model_name
 from bough.adapters.state_folder import find_state_folder
-from bough.core.messages import Spoken
+from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def gather_knowledge(
     env: Mapping[str, str],
     setting: Setting,
     given: Iterable[str] = (),
-    began: Mapping[str, Spoken] = NONE,
+    began: Mapping[str, ModelProtocol] = NONE,
 ) -> Knowledge:
     """Queries servers that a person runs; the large providers are known already. `given`: the caller's own models,
     which use the protocol that the caller names, else tools. `endpoints`: where each model is called, by name; `began`:

@@ -278,7 +278,7 @@ class NightWorker:
         if self.watch.stop.requested:
             stop.request(now=self.watch.stop.now)
         item = self.backlog.items[item.name]
-        self.live[item.name] = _Live(item, stop, asyncio.create_task(self._carry(item, claim, held, stop)))
+        self.live[item.name] = _Live(item, stop, asyncio.create_task(self._run_goal(item, claim, held, stop)))
         return True
 
     async def _plan_taking(self, item: BacklogItem, night: Night, cost: float | None) -> e.GoalTaken:
@@ -309,7 +309,7 @@ class NightWorker:
         merged = await self.session.workspaces.merge(done.base, tree, done.tree)
         return "" if merged.conflicts else merged.tree
 
-    async def _carry(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
+    async def _run_goal(self, item: BacklogItem, claim: Claim, held: AsyncExitStack, stop: Stop) -> None:
         """Work on a goal that is claimed, and record what came of it."""
         async with held:
             try:

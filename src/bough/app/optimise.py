@@ -23,7 +23,7 @@ from bough.core import events as e
 from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
 from bough.core.conversation import context
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.errors import NewerRun, Passing, UsageError
+from bough.core.errors import NewerRun, TransientError, UsageError
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
@@ -196,7 +196,7 @@ class PlannerBench:
             try:
                 answer = await self._ports.models[tier].ask(asked, lambda text: None)
                 break
-            except Passing as error:
+            except TransientError as error:
                 if tried + 1 == TRIES:
                     raise
                 await asyncio.sleep(min(error.retry_after or 2.0, 60.0))

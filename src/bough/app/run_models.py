@@ -24,7 +24,7 @@ from bough.app.choices import Choices
 from bough.app.project import Project
 from bough.config import Models
 from bough.core.agent_choice import all_outside, list_named_agents
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.errors import UsageError
 from bough.core.planning.plan import Step
 from bough.core.settings.agent_settings import MODEL, OWN, title_of

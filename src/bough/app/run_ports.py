@@ -35,7 +35,7 @@ from bough.app.prompts import choose_prompts
 from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
-from bough.core.messages import Spoken
+from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
 from bough.ports import Model, Ports, Sandbox, Tools, Verifier, Workspaces
 from bough.steering import Fence, Inbox, Stop
@@ -59,7 +59,7 @@ async def open_ports(
     folder: str | None = None,
     executor: DbosExecutor | None = None,
     outside: OutsideAgents | None = None,
-    began: Mapping[str, Spoken] = NONE,
+    began: Mapping[str, ModelProtocol] = NONE,
 ) -> AsyncIterator[Ports]:
     """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
@@ -151,7 +151,7 @@ async def _make_models(
     models: Mapping[str, str],
     choices: Choices,
     endpoints: Mapping[str, str],
-    began: Mapping[str, Spoken],
+    began: Mapping[str, ModelProtocol],
     agents: Agents | None,
     hidden: list[str],
 ) -> _Models:

@@ -41,7 +41,7 @@ from bough.app.run_models import check_prices, find_endpoints, find_substitute_m
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
 from bough.core.acceptance.changed_tests import list_pending_changes
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError
 from bough.core.ids import GOAL, RUN
 from bough.core.journal.run_fold import Run
@@ -96,7 +96,7 @@ class Session(Delivery, frozen=True):
             async with open_ports(self, models, choices, watch, endpoints, executor=executor, outside=outside) as ports:
                 for url in endpoints.values():  # The HTTP library too, where a model is called.
                     self.client.link(url)
-                limits = choices.ledger(self.config.budget, plan.goal)
+                limits = choices.limits_of(self.config.budget, plan.goal)
                 check_prices(self, models, endpoints, limits, choices, outside.names)
                 first = e.RunStarted(
                     format=e.FORMAT,
@@ -153,7 +153,7 @@ class Session(Delivery, frozen=True):
         async with open_ports(self, models, choices, watch, endpoints, run.folder, executor, outside, began) as ports:
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
-            if goal is not None and goal.budget.granted:  # A ledger that has followed its plan does not shrink.
+            if goal is not None and goal.budget.granted:  # A budget that has followed its plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.budget.limits.rounds))
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
                 check_prices(self, models, endpoints, limits, choices, outside.names)
@@ -204,7 +204,7 @@ class Session(Delivery, frozen=True):
         """Refuse choices with which no run could start, before anything is begun."""
         agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
         models = choices.models(self.config.models, find_substitute_model(goal, agents))
-        limits, outside = choices.ledger(self.config.budget, goal), choices.outside(agents, goal)
+        limits, outside = choices.limits_of(self.config.budget, goal), choices.outside(agents, goal)
         check_prices(self, models, find_endpoints(self, models, choices), limits, choices, outside.names)
 
     async def check(

@@ -91,7 +91,7 @@ class Serving:
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
                 await asyncio.to_thread(import_module, name)
             await asyncio.to_thread(member.join)
-            intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
+            intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._run_task)
             try:
                 ended = await self._start(intake) or await self._go_on(intake)
             finally:
@@ -158,7 +158,7 @@ class Serving:
                 if self._ending.is_set():
                     return None
 
-    async def _carry(self, handed: Handed, rests: Callable[[], None]) -> str:
+    async def _run_task(self, handed: Handed, rests: Callable[[], None]) -> str:
         """One task, until it rests. Errors go to the coordinator, which finds another worker."""
         name = f"{handed.run} {handed.path}"
         self._say(f"{name}: started")

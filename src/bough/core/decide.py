@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
-from bough.core.budget.ledger import LAST_SHARE, Spend, describe_spent, find_reached_limit
+from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_breaker_open, is_due
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL, depth

@@ -4,7 +4,7 @@
     ├── UsageError            wrong usage or bad input                        exit status 2
     │   └── NotFound          no such run, task or checkpoint
     ├── Unavailable           the model or another service is unavailable     exit status 7
-    │   ├── Passing           … for now: worth another try, after `retry_after`
+    │   ├── TransientError           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
     │       ├── TooLong       … for this conversation: a shorter one may be answered
     │       └── Exhausted     … until a time that it names: the quota is exhausted
@@ -54,7 +54,7 @@ class Unavailable(BoughError):
     exit_status = 7
 
 
-class Passing(Unavailable):
+class TransientError(Unavailable):
     """A transport error: timeout, 429, 5xx, a cut stream. Retried, recorded, and never "stuck"."""
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:

@@ -93,7 +93,7 @@ def make_decision(run: str, question: str, answer: str, files: tuple[str, ...]) 
 def find_contradicted(kept: Mapping[int, KeptLesson], run: Run, task: Task) -> dict[int, str]:
     """Lessons that this run's verdicts contradict, and how."""
     base, verdict = run.checked, task.acceptance.verdict
-    mended = set(verdict.mended) if verdict is not None and verdict.ruling == "passed" else set[str]()
+    fixed = set(verdict.fixed) if verdict is not None and verdict.ruling == "passed" else set[str]()
     found: dict[int, str] = {}
     for one in kept.values():
         lesson = one.lesson
@@ -101,7 +101,7 @@ def find_contradicted(kept: Mapping[int, KeptLesson], run: Run, task: Task) -> d
             continue
         if lesson.kind in ("check", "setup") and base is not None and base.lacking and base.command == lesson.command:
             found[one.number] = f"{run.name}: it lacks {base.lacking}"
-        elif lesson.kind == "dead_end" and lesson.test in mended:
+        elif lesson.kind == "dead_end" and lesson.test in fixed:
             found[one.number] = f"{run.name}: {lesson.test} passes"
     return found
 

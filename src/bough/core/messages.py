@@ -114,7 +114,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     extra: str = ""
 
 
-class Spoken(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Which protocol a model uses."""
 
     protocol: AnswerProtocol = "tools"

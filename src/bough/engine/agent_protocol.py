@@ -13,14 +13,14 @@ from bough.core.agent_choice import choose_agent
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.ladder.tactics import Tactic, choose_tactic
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, Spoken
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt
 from bough.core.planning.attempts import TEMPERATURES
 from bough.core.planning.plan import Role, Tier
 from bough.core.textual import conversation, paths, task_files
 from bough.core.textual.reading import read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
-from bough.engine.task_workspace import Site, collect_brief_values
+from bough.engine.task_workspace import TaskRuntime, collect_brief_values
 
 IN_TEXT = {
     "no_tool_call": "text_no_block",
@@ -38,101 +38,105 @@ MOST_CALLS = 100
 
 
 async def build_attempt(
-    task: Task, site: Site, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
+    task: Task, runtime: TaskRuntime, role: Role, tier: Tier, protocol: AnswerProtocol | None = None, tactic: str = ""
 ) -> e.AttemptStarted:
     """A fresh agent with its role's brief, in its model's protocol or the given one. `tactic`: how it is asked, if it
     acts in text."""
-    ports = site.ports
-    values = await collect_brief_values(task, site)
+    ports = runtime.ports
+    values = await collect_brief_values(task, runtime)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
     if meets:  # The check passes, and probes fail.
         values |= {"failure": examination.render_failing_probes(task)}
-    if agent := find_agent(task, site, role, tier):
+    if agent := find_agent(task, runtime, role, tier):
         system = context.render(ports.prompt("outside"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         return e.AttemptStarted(role, tier, system, brief, "agent", agent=agent)
-    spoken = find_spoken(task, site, tier, protocol)
-    if spoken.protocol == "tools":
+    protocol_used = find_protocol(task, runtime, tier, protocol)
+    if protocol_used.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
-        if spoken.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
-            files, _ = await _render_files(task, site, tier)  # Asking for them would fill the window with questions.
+        if protocol_used.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
+            files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window with questions.
             brief += context.render_section("Files, as they are now", files)
-        return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change, why=spoken.why)
-    alone = await _is_one_short_file(task, site)
+        return e.AttemptStarted(role, tier, system, brief, may_change=protocol_used.may_change, why=protocol_used.why)
+    alone = await _is_one_short_file(task, runtime)
     # One short file: a small model would copy an example instead of doing the task.
     blocks = "" if alone else f"\n{ports.prompt('text_blocks')}"
     system = context.render(ports.prompt("text_agent"), values | {"blocks": blocks})
     if not tactic and role != "test_writer" and not meets:
-        tactic = await choose_next_tactic(task, site, tier)
-    brief = await _render_text_brief(task, site, role, tier, values, tactic if alone else "")
+        tactic = await choose_next_tactic(task, runtime, tier)
+    brief = await _render_text_brief(task, runtime, role, tier, values, tactic if alone else "")
     return e.AttemptStarted(
-        role, tier, system, brief, "text", may_change=spoken.may_change, why=spoken.why, tactic=tactic
+        role, tier, system, brief, "text", may_change=protocol_used.may_change, why=protocol_used.why, tactic=tactic
     )
 
 
-def find_spoken(task: Task, site: Site, tier: Tier, protocol: AnswerProtocol | None = None) -> Spoken:
+def find_protocol(
+    task: Task, runtime: TaskRuntime, tier: Tier, protocol: AnswerProtocol | None = None
+) -> ModelProtocol:
     """The given protocol, what the task's journal has, or else what is known about the model: a resumed task and one
     that another worker takes over continue as they began."""
-    spoken = site.ports.protocols.of(site.ports.models[tier].name)
+    protocol_used = runtime.ports.protocols.of(runtime.ports.models[tier].name)
     used = protocol or task.models.protocols.get(tier)
-    return replace(spoken, protocol=used) if used and spoken.may_change else spoken
+    return replace(protocol_used, protocol=used) if used and protocol_used.may_change else protocol_used
 
 
-async def choose_next_tactic(task: Task, site: Site, tier: Tier) -> Tactic:
+async def choose_next_tactic(task: Task, runtime: TaskRuntime, tier: Tier) -> Tactic:
     """How a model that acts in text is asked next."""
-    alone = await _is_one_short_file(task, site)
-    learned = site.ports.protocols.tallies(site.ports.models[tier].name)
+    alone = await _is_one_short_file(task, runtime)
+    learned = runtime.ports.protocols.tallies(runtime.ports.models[tier].name)
     failed = task.acceptance.failing is not None
     return choose_tactic(task.rules.ladder.tactics, learned, task.ladder.tactics, alone=alone, failed=failed)
 
 
-def find_agent(task: Task, site: Site, role: Role, tier: Tier) -> str:
+def find_agent(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> str:
     """The outside agent that does it; empty: bough's own."""
-    return choose_agent(site.run.agents, site.run.models, task.step, role, tier)
+    return choose_agent(runtime.run.agents, runtime.run.models, task.step, role, tier)
 
 
-async def _is_one_short_file(task: Task, site: Site) -> bool:
+async def _is_one_short_file(task: Task, runtime: TaskRuntime) -> bool:
     """The task is to write one file, which is best written whole."""
-    known = await _collect_known(task, site)
+    known = await _collect_known(task, runtime)
     path = task_files.find_target(known)
-    text = (await site.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
+    text = (await runtime.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
     return bool(path) and not task_files.list_others(known, path) and text.count("\n") <= task_files.SHORT
 
 
-async def render_message(task: Task, site: Site, template: str) -> str:
+async def render_message(task: Task, runtime: TaskRuntime, template: str) -> str:
     """What bough says to the agent between rounds."""
-    values = await collect_brief_values(task, site)
+    values = await collect_brief_values(task, runtime)
     if task.outside:
         template = OUTSIDE.get(template, template)
     if task.in_text:
         template = IN_TEXT.get(template, template)
-        values |= {"closing": task_files.render_closing(await _collect_known(task, site)), "diagnosis": ""}
-    return context.render(site.ports.prompt(template), values)
+        values |= {"closing": task_files.render_closing(await _collect_known(task, runtime)), "diagnosis": ""}
+    return context.render(runtime.ports.prompt(template), values)
 
 
-async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
+async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Prompt:
     """The conversation as text. Where the window is small or unknown, it is rebuilt from the current state (the task,
     the files, the last exchange) when that is shorter."""
     attempt = get_attempt(task)
     messages = list(attempt.messages)
-    window = site.ports.models[attempt.tier].window
+    window = runtime.ports.models[attempt.tier].window
     if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
-        values = await collect_brief_values(task, site)
-        brief = await _render_text_brief(task, site, attempt.role, attempt.tier, values, attempt.tactic)
+        values = await collect_brief_values(task, runtime)
+        brief = await _render_text_brief(task, runtime, attempt.role, attempt.tier, values, attempt.tactic)
         again = conversation.rebuild_messages(brief, messages)
         messages = again if measure_messages(again) < measure_messages(messages) else messages
     told = conversation.render_as_text(messages)
-    heat = task.step.temperature
-    if heat is None and attempt.tactic and task.ladder.taken.get("attempts"):  # The same answer would help no one.
-        heat = TEMPERATURES[attempt.number % len(TEMPERATURES)]
-    return Prompt(key, attempt.system, told, (), temperature=heat)
+    temperature = task.step.temperature
+    if (
+        temperature is None and attempt.tactic and task.ladder.taken.get("attempts")
+    ):  # The same answer would help no one.
+        temperature = TEMPERATURES[attempt.number % len(TEMPERATURES)]
+    return Prompt(key, attempt.system, told, (), temperature=temperature)
 
 
-async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
+async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answer:
     """The answer with the calls that its text means. Changes are a claim too, unless it says that more follows: the
     check tells a small model how far it got."""
-    found = read_calls(answer.text, await _collect_known(task, site), answer.stop)
+    found = read_calls(answer.text, await _collect_known(task, runtime), answer.stop)
     calls = answer.calls or found.calls
     changes = any(call.name in CHANGES for call in calls)
     claimed = any(call.name == "done" for call in calls)
@@ -167,12 +171,12 @@ def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
 
 
 async def _render_text_brief(
-    task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str], tactic: str
+    task: Task, runtime: TaskRuntime, role: Role, tier: Tier, values: dict[str, str], tactic: str
 ) -> str:
     """The role's brief, with the relevant files; or a shorter one, from another point of view."""
-    ports = site.ports
+    ports = runtime.ports
     view = task_files.VIEWS.get(tactic)
-    files, known = await _render_files(task, site, tier, view or task_files.WHOLE)
+    files, known = await _render_files(task, runtime, tier, view or task_files.WHOLE)
     if view is not None:
         template, best = ports.prompt("text_again"), task.acceptance.best or task.acceptance.failing
         tests = await ports.workspaces.texts(task.tree, task_files.choose_files(known))
@@ -197,18 +201,18 @@ async def _render_text_brief(
 
 
 async def _render_files(
-    task: Task, site: Site, tier: Tier, view: task_files.View = task_files.WHOLE
+    task: Task, runtime: TaskRuntime, tier: Tier, view: task_files.View = task_files.WHOLE
 ) -> tuple[str, paths.Known]:
     """The files relevant to the task, as far as they fit into the model's window."""
-    known = await _collect_known(task, site)
+    known = await _collect_known(task, runtime)
     order = task_files.choose_files(known)
-    texts = await site.ports.workspaces.texts(task.tree, order)
-    room = task_files.compute_room(site.ports.models[tier].window)
+    texts = await runtime.ports.workspaces.texts(task.tree, order)
+    room = task_files.compute_room(runtime.ports.models[tier].window)
     return task_files.render_files(texts, order, room, view), known
 
 
-async def _collect_known(task: Task, site: Site) -> paths.Known:
-    workspaces = site.ports.workspaces
+async def _collect_known(task: Task, runtime: TaskRuntime) -> paths.Known:
+    workspaces = runtime.ports.workspaces
     changed = (
         [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
         if task.tree != task.base

@@ -10,7 +10,7 @@ from functools import partial
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Check
-from bough.core.budget.ledger import Spend, seconds_left
+from bough.core.budget.limits import Spend, seconds_left
 from bough.core.errors import SetupFailed
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run

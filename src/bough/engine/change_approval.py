@@ -16,7 +16,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.dispute_judge import ask_judge
 from bough.engine.person_messages import ask_about_changes
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
 ONE_BY_ONE = 6
@@ -32,21 +32,21 @@ QUESTION_OWN = (
 YES = ("y", "yes", "allow", "ok")
 
 
-async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> Batches:
+async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRuntime) -> Batches:
     left = changed_tests.list_pending_changes(task)
     if command.by == "earlier":
         yield [_build_ruling(task, "earlier", ())]
     elif command.by == "judge":
-        async for batch in _ask_judge(left, task, site):
+        async for batch in _ask_judge(left, task, runtime):
             yield batch
     else:
         yield [e.ChangesAsked(tuple(dict.fromkeys(one.test for one in left)))]
-        yield [await _ask_person(left, task, site)]
+        yield [await _ask_person(left, task, runtime)]
 
 
-async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> Batches:
+async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> Batches:
     """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
-    asked_for = changed_tests.collect_request(site.run.plan, task.asked)
+    asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
     groups = _group_by_test(left)
     changes: list[AllowedChange] = []
     said: list[str] = []
@@ -59,7 +59,7 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> 
             request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
         try:
             judged = await ask_judge(
-                task, site, request=request, dispute=render_dispute(group, task), question=question
+                task, runtime, request=request, dispute=render_dispute(group, task), question=question
             )
         except Unavailable as error:
             said.append(f"the judge is unavailable: {error}")
@@ -83,12 +83,12 @@ def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, .
     return [tuple(group) for group in groups.values()] if len(groups) <= ONE_BY_ONE else [left]
 
 
-async def _ask_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> e.ChangesRuled:
+async def _ask_person(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> e.ChangesRuled:
     tests = {"tests": render_dispute(left, task), "task": task.id}
-    said = await ask_about_changes(context.render(site.ports.prompt("approve"), tests), task, site.ports)
+    said = await ask_about_changes(context.render(runtime.ports.prompt("approve"), tests), task, runtime.ports)
     if isinstance(said, e.ChangesAnswered):
         return rule_by_person(task, allow=said.allow, said=said.say, person=said.by)
-    text, person = (said or "").strip(), site.ports.person
+    text, person = (said or "").strip(), runtime.ports.person
     if not text:
         return _build_ruling(task, "person", (), "nobody answered")
     allow = text.lower() in YES
@@ -120,7 +120,7 @@ def _render_evidence(task: Task) -> str:
     return context.render_bullets(f"{test}: {said}" for test, said in task.test_changes.disputes.items())
 
 
-async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Batches:
+async def return_finding(command: c.ReturnFinding, task: Task, runtime: TaskRuntime) -> Batches:
     """Return what was found to the same agent: it knows what it did and why."""
     verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was found"
@@ -128,7 +128,7 @@ async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Ba
     template = "test_changes" if left else "finding"
     ruled = context.render_section("What was decided", task.test_changes.decided) if task.test_changes.decided else ""
     values = {"reason": verdict.reason, "tests": context.render_disagreements(left), "decided": ruled}
-    text = context.render(site.ports.prompt(template), values)
+    text = context.render(runtime.ports.prompt(template), values)
     yield [
         e.StateChanged(State.TEST_FAILED, verdict.reason),
         e.FindingReturned(text),

@@ -17,7 +17,7 @@ from bough.core.tree import task_result
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import consult
-from bough.engine.task_workspace import Site, restore_workspace
+from bough.engine.task_workspace import TaskRuntime, restore_workspace
 from bough.ports import Batches
 
 SUMMARY = 4_000
@@ -25,10 +25,10 @@ SUMMARY = 4_000
 _ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
-async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
+async def run_command(command: c.RunCommand, task: Task, runtime: TaskRuntime) -> Batches:
     """The intent is durable first. Values of placeholders were put into the environment when the step started."""
-    ports, rules = site.ports, task.rules
-    workspace = await site.open(task)
+    ports, rules = runtime.ports, task.rules
+    workspace = await runtime.open(task)
     yield [e.CommandStarted(describe_command(task.step))]
     finished = await ports.sandbox.run(
         [shutil.which("bash") or "sh", "-c", task.step.run],
@@ -60,17 +60,17 @@ async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
     ]
 
 
-async def take_work(command: c.TakeWork, task: Task, site: Site) -> Batches:
+async def take_work(command: c.TakeWork, task: Task, runtime: TaskRuntime) -> Batches:
     """What the finished run changed, its verdict, and the probes that it passed."""
     run = task.step.work
-    done = fold_task(GOAL, await site.ports.store.read(run, GOAL))
+    done = fold_task(GOAL, await runtime.ports.store.read(run, GOAL))
     said = task_result.get_summary(done)
     probes = list_passed_probes(done)
     begun = e.StateChanged(State.TESTING, f"the work of {run}")
     yield [begun, e.WorkTaken(run, done.base, done.tree, said, done.acceptance.verdict, probes)]
 
 
-async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> Batches:
+async def recover_command(command: c.RecoverCommand, task: Task, runtime: TaskRuntime) -> Batches:
     """The workspace was restored when the task was entered; what the command did elsewhere is unknown."""
     yield [
         e.WorkspaceRestored(task.tree, "a command was interrupted"),
@@ -78,7 +78,7 @@ async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> 
     ]
 
 
-async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batches:
+async def summarize_steps(command: c.Summarise, task: Task, runtime: TaskRuntime) -> Batches:
     """Have the fast model do it; when it is unavailable or the budget is spent, the steps' results are truncated."""
     whole = task_result.join_step_results(task)
     plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
@@ -87,7 +87,7 @@ async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batch
         return
     values = {"instructions": task.step.instructions or task.step.name, "results": whole}
     try:
-        asked = await consult(task, site, "summary", "fast", values)
+        asked = await consult(task, runtime, "summary", "fast", values)
     except Unavailable as error:
         yield [e.HelperFailed("summary", str(error)), plain]
         return

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.budget.ledger import LAST_SHARE, find_reached_limit
+from bough.core.budget.limits import LAST_SHARE, find_reached_limit
 from bough.core.conversation import compaction, context, pruning
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.pruning import EssentialFacts
@@ -19,7 +19,7 @@ from bough.core.messages import Message
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, consult
 from bough.engine.rungs import PART
-from bough.engine.task_workspace import Site, collect_facts
+from bough.engine.task_workspace import TaskRuntime, collect_facts
 from bough.ports import Batches
 
 
@@ -39,33 +39,33 @@ class CompactionPlan(Struct, frozen=True):
         return tuple(self.messages)[1 : self.at]
 
 
-async def compact_conversation(command: c.Compact, task: Task, site: Site) -> Batches:
+async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRuntime) -> Batches:
     """Ends with `Compacted`, unless a person stops the run meanwhile. The fast model's last answer and its result are
     recorded together, so that a crash in between does not ask it again."""
     assert task.attempt is not None, "no conversation to compact"
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
-    plan = await _plan_compaction(task, task.attempt.messages, site)
-    parts = _split_parts(plan, task, site)
+    plan = await _plan_compaction(task, task.attempt.messages, runtime)
+    parts = _split_parts(plan, task, runtime)
     written, asked = "", Consulted((), None)
     for number, part in enumerate(parts, 1):
         if asked.events:
             yield asked.events
         values = compaction.build_question(part, number, len(parts), plan.facts, written, plan.limit)
         try:
-            asked = await consult(task, site, "compactor", "fast", values)
+            asked = await consult(task, runtime, "compactor", "fast", values)
         except Unavailable as error:
             asked = Consulted((e.HelperFailed("compactor", str(error)),), None, str(error))
         written = asked.answer.text if asked.answer and pruning.is_usable(asked.answer) else ""
         if not written:
             break
-    if asked.events and not written and site.ports.stop.requested:
+    if asked.events and not written and runtime.ports.stop.requested:
         yield asked.events
         return
-    yield [*asked.events, _build_compacted_event(plan, written, site)]
+    yield [*asked.events, _build_compacted_event(plan, written, runtime)]
 
 
-async def _plan_compaction(task: Task, messages: PersistentList[Message], site: Site) -> CompactionPlan:
-    facts = await collect_facts(task, site)
+async def _plan_compaction(task: Task, messages: PersistentList[Message], runtime: TaskRuntime) -> CompactionPlan:
+    facts = await collect_facts(task, runtime)
     aim = compaction.compute_target(messages, task.rules.compaction)
     at = compaction.find_cut(messages, aim)
     return CompactionPlan(
@@ -73,7 +73,7 @@ async def _plan_compaction(task: Task, messages: PersistentList[Message], site: 
     )
 
 
-def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
+def _split_parts(plan: CompactionPlan, task: Task, runtime: TaskRuntime) -> list[str]:
     """The parts to show the fast model; none when plain rules are wanted or suffice."""
     spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     if spent or task.rules.compaction.summarizer == "truncate":
@@ -81,17 +81,17 @@ def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
     used = max(compaction.measure_messages(plan.messages), task.attempt.used if task.attempt else 0)
     if not compaction.has_helped(used, used - compaction.measure_messages(plan.gone)):
         return []
-    window = site.ports.models["fast"].window
+    window = runtime.ports.models["fast"].window
     parts = pruning.split_transcript(plan.gone, min(PART, window // 2) if window else PART)
     return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.
 
 
-def _build_compacted_event(plan: CompactionPlan, written: str, site: Site) -> e.Compacted:
+def _build_compacted_event(plan: CompactionPlan, written: str, runtime: TaskRuntime) -> e.Compacted:
     if written:
         text = compaction.parse_summary(written, plan.pinned, plan.limit, plan.facts.files)
     else:
         text = compaction.summarize_plainly(plan.gone, plan.pinned, plan.limit)
-    told = context.render(site.ports.prompt("compacted"), {"summary": text})
+    told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
     before = compaction.measure_messages(plan.messages)
     after = compaction.measure_messages(compaction.compact_messages(plan.messages, plan.at, told))
     return e.Compacted(told, plan.at, before, after, "model" if written else "rule")

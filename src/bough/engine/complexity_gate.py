@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.requirements import By, number_from_one, read_goal
-from bough.core.budget.ledger import compute_remaining
+from bough.core.budget.limits import compute_remaining
 from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
@@ -29,29 +29,29 @@ from bough.core.planning.size_estimate import (
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, consult, consult_or_halt
-from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, find_check_command
+from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRuntime, find_check_command
 from bough.ports import Batches, Workspaces
 
 COUNTED = 100
 """Files whose lines are counted; of more, a sample of this size."""
 
 
-async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
+async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
-    size, known = await measure_repository(task, site), await describe_repository(task, site)
+    size, known = await measure_repository(task, runtime), await describe_repository(task, runtime)
     values = prompt_values.build_gate_values(
-        context.build_planner_goal(task), size, rounds, grows=site.run.grows, **known
+        context.build_planner_goal(task), size, rounds, grows=runtime.run.grows, **known
     )
-    asked = await consult_or_halt(task, site, "gate", "fast", values, GATE)
+    asked = await consult_or_halt(task, runtime, "gate", "fast", values, GATE)
     if asked.answer is None:
         yield asked.events
         return
     found = read_estimate(asked.answer)
-    if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(site):
+    if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(runtime):
         yield asked.events  # An answer in text may be repaired once.
         try:
-            asked = await consult(task, site, "gate", "fast", values, GATE, more=str(found))
+            asked = await consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
         except Unavailable as error:
             asked = Consulted((e.HelperFailed("gate", str(error)),), None)
         found = read_estimate(asked.answer) if asked.answer is not None else found
@@ -75,15 +75,15 @@ def read_requirements(task: Task, read: GateReading = GateReading()) -> e.Requir
     return e.RequirementsRead((*earlier, *later), by, finer.background)
 
 
-def _speaks_text(site: Site) -> bool:
-    ports = site.ports
+def _speaks_text(runtime: TaskRuntime) -> bool:
+    ports = runtime.ports
     return ports.protocols.of(ports.models["fast"].name).protocol == "text"
 
 
-async def describe_repository(task: Task, site: Site) -> dict[str, str]:
+async def describe_repository(task: Task, runtime: TaskRuntime) -> dict[str, str]:
     """What every planning prompt says about the repository."""
     goal = "\n".join([task.step.instructions, *task.step.criteria])
-    return await describe(site.ports.workspaces, task.tree, await find_check_command(task, site), goal)
+    return await describe(runtime.ports.workspaces, task.tree, await find_check_command(task, runtime), goal)
 
 
 async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> dict[str, str]:
@@ -100,8 +100,8 @@ async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -
     }
 
 
-async def measure_repository(task: Task, site: Site) -> Size:
-    return await measure(site.ports.workspaces, task.tree)
+async def measure_repository(task: Task, runtime: TaskRuntime) -> Size:
+    return await measure(runtime.ports.workspaces, task.tree)
 
 
 async def measure(workspaces: Workspaces, tree: str) -> Size:

@@ -13,11 +13,11 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import describe_tool
-from bough.core.errors import Passing, Refused, TooLong, Unavailable, WaitEnded
+from bough.core.errors import Refused, TooLong, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
-from bough.engine.task_workspace import Site, build_halt, compute_backoff, estimate_broken_usage, fill_usage
+from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
 
 
@@ -31,7 +31,7 @@ class Consulted(Struct, frozen=True):
 
 async def consult(
     task: Task,
-    site: Site,
+    runtime: TaskRuntime,
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
@@ -40,7 +40,7 @@ async def consult(
 ) -> Consulted:
     """Render the helper's prompt and ask, with `more` after it. The caller handles `Refused` (a wrong key); transport
     errors are retried."""
-    ports = site.ports
+    ports = runtime.ports
     question = context.render(ports.prompt(helper), values)
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = helper_prompt(f"{task.id}#{helper}#{task.budget.spend.rounds}", question, ports, tier, tool, more)
@@ -54,14 +54,14 @@ async def consult(
             answer = await ports.models[tier].ask(prompt, show)
         except WaitEnded as error:
             return Consulted(tuple(failed), None, str(error))
-        except Passing as error:
+        except TransientError as error:
             tries += 1
             usage = estimate_broken_usage(error, shown, prompt.tools)
             again = tries < task.rules.max_transport_failures
             wait = compute_backoff(task.rules, tries - 1, error) if again else 0.0
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
-            if site.record is not None:  # An observer sees at once why nothing happens.
-                await site.record(failed)
+            if runtime.record is not None:  # An observer sees at once why nothing happens.
+                await runtime.record(failed)
                 failed = []
             elif again:
                 show(f"\n{error} Retrying in {wait:.0f} s.\n")
@@ -81,7 +81,7 @@ async def consult(
 
 async def consult_or_halt(
     task: Task,
-    site: Site,
+    runtime: TaskRuntime,
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
@@ -91,10 +91,10 @@ async def consult_or_halt(
     """The same, for what cannot continue without an answer: when there is none, the events end with the task's halt,
     unless a person stops the run: then the model is not at fault."""
     try:
-        asked = await consult(task, site, helper, tier, values, tool, more)
+        asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
         return Consulted((e.HelperFailed(helper, str(error)), build_halt(error)), None, str(error))
-    if asked.answer is None and not site.ports.stop.requested:
+    if asked.answer is None and not runtime.ports.stop.requested:
         return replace(asked, events=(*asked.events, e.TaskHalted("unavailable", asked.error)))
     return asked
 

@@ -11,7 +11,7 @@ from bough.core.conversation.structured_answer import Problems
 from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.engine.consult import consult, render_answer
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 
 JUDGE = "judge"
 
@@ -25,14 +25,14 @@ class DisputeRuling(Struct, frozen=True):
     error: str = ""
 
 
-async def ask_judge(task: Task, site: Site, *, request: str, dispute: str, question: str) -> DisputeRuling:
+async def ask_judge(task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str) -> DisputeRuling:
     """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. Raises
     `Unavailable` when the model refuses."""
     values = {"request": request, "dispute": dispute, "question": question}
     events: tuple[e.AnyEvent, ...] = ()
     more, found = "", Problems(("no answer",))
     for _ in range(2):
-        asked = await consult(task, site, JUDGE, "strong", values, RULE, more)
+        asked = await consult(task, runtime, JUDGE, "strong", values, RULE, more)
         events = (*events, *asked.events)
         if asked.answer is None:
             return DisputeRuling(events, None, asked.error)
@@ -40,6 +40,6 @@ async def ask_judge(task: Task, site: Site, *, request: str, dispute: str, quest
         if isinstance(ruling, Ruling):
             return DisputeRuling(events, ruling)
         found = ruling
-        mend = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
-        more = context.render(site.ports.prompt("plan_repair"), mend)
+        repair = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
+        more = context.render(runtime.ports.prompt("plan_repair"), repair)
     return DisputeRuling(events, Ruling(False, "", f"the judge gave no valid ruling: {found.said[0]}"))

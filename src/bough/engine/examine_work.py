@@ -18,7 +18,7 @@ from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.conversation.code_outline import (
     extract_added_lines,
@@ -37,7 +37,7 @@ from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.consult import consult_or_halt, render_answer
 from bough.engine.dispute_judge import ask_judge
-from bough.engine.task_workspace import Site, build_halt
+from bough.engine.task_workspace import TaskRuntime, build_halt
 from bough.ports import Batches
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
@@ -59,31 +59,31 @@ BODIES = 16_000
 _DOCS = (".md", ".rst", ".txt", ".adoc")
 
 
-async def see_difference(command: c.SeeDifference, task: Task, site: Site) -> Batches:
+async def see_difference(command: c.SeeDifference, task: Task, runtime: TaskRuntime) -> Batches:
     """What the whole work changes, apart from what its check says."""
-    ports = site.ports
+    ports = runtime.ports
     began = ports.clock()
     if command.tests and task.examination.seen is not None:
         ports.progress(task.id, "the new tests run without the work")
-        red = await _find_red_tests(task, site)
+        red = await _find_red_tests(task, runtime)
         yield [e.DifferenceSeen(task.tree, replace(task.examination.seen.seen, tests=red), ports.clock() - began)]
         return
     paths = tuple(change.path for change in await ports.workspaces.changes(task.base, task.tree))
     before, after = await ports.workspaces.texts(task.base, paths), await ports.workspaces.texts(task.tree, paths)
     seen = await asyncio.to_thread(compare_texts, before, after, paths)
-    own, was, now = await _failed_own_check(task, site), site.run.checked, task.acceptance.verdict
+    own, was, now = await _failed_own_check(task, runtime), runtime.run.checked, task.acceptance.verdict
     faster = was is not None and now is not None and now.seconds < FASTER * was.seconds
     yield [e.DifferenceSeen(task.tree, replace(seen, check=own, faster=faster), ports.clock() - began)]
 
 
-async def _find_red_tests(task: Task, site: Site) -> tuple[str, ...]:
+async def _find_red_tests(task: Task, runtime: TaskRuntime) -> tuple[str, ...]:
     """New tests of the agent's that fail on the files as they were before the run. One that cannot be loaded there
     counts only if it also fails with wrong expectations: else it would fail there whatever it asserts."""
-    check, verdict = await _find_check(task, site), task.acceptance.verdict
+    check, verdict = await _find_check(task, runtime), task.acceptance.verdict
     if check is None or verdict is None:
         return ()
-    run_tests = partial(site.ports.verifier.run_tests, site.run, task, check, tests=task.tree)
-    ran = await run_tests(product=site.run.base, only=verdict.added)
+    run_tests = partial(runtime.ports.verifier.run_tests, runtime.run, task, check, tests=task.tree)
+    ran = await run_tests(product=runtime.run.base, only=verdict.added)
     if not verdict.added:  # Single tests are unknown: the changed files of the test side stand for them.
         return verdict.changed if ran.exit_status not in (None, 0) else ()
     outcomes = {case.id: case.outcome for case in ran.report.cases}
@@ -96,45 +96,47 @@ async def _find_red_tests(task: Task, site: Site) -> tuple[str, ...]:
     return tuple(red)
 
 
-async def _failed_own_check(task: Task, site: Site) -> bool:
+async def _failed_own_check(task: Task, runtime: TaskRuntime) -> bool:
     """Whether the check that the person gave failed before the work."""
     command = task.step.test_command
-    if not command or command != site.run.plan.goal.test_command:
+    if not command or command != runtime.run.plan.goal.test_command:
         return False
-    check = await _find_check(task, site)
-    return check is not None and await site.ports.verifier.failed_before(site.run, task, check)
+    check = await _find_check(task, runtime)
+    return check is not None and await runtime.ports.verifier.failed_before(runtime.run, task, check)
 
 
-async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
+async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> Batches:
     """One examination: the examiner of a step, the reviewer of a goal done in steps, or a critic that the plan asks
     for. A second one is about what the first has not shown."""
-    check = await _find_check(task, site)
-    if check is None or (why := await _explain_skip(task, site)):
+    check = await _find_check(task, runtime)
+    if check is None or (why := await _explain_skip(task, runtime)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to add probes to")]
         return
-    form, example = await site.ports.verifier.form(task, check)
+    form, example = await runtime.ports.verifier.form(task, check)
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
-    values = await _build_question(task, site, helper, form, example, command.missing)
+    in_text = (
+        runtime.ports.protocols.of(runtime.ports.models[tier].name).protocol == "text"
+    )  # One question, one answer.
+    values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
     # The whole text as well: a quotation may go from one requirement into the next.
     request = "\n\n".join((task.step.instructions, *said))
     request += "\n\n" + values.get("instructions", "")
-    looked, mend, looks, problem = "", "", 0, "it only asked to see files"
+    looked, repair, looks, problem = "", "", 0, "it only asked to see files"
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     for _ in range(LOOKS + 2):
-        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
+        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not repair and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
-        asked = await consult_or_halt(task, site, helper, tier, shown, tools, mend)
+        asked = await consult_or_halt(task, runtime, helper, tier, shown, tools, repair)
         if asked.answer is None:
             yield asked.events
             return
         paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
         if paths:
             looks += 1
-            looked += await _render_bodies(task, site, paths)
+            looked += await _render_bodies(task, runtime, paths)
             yield asked.events
             continue
         found = probes.read_probes(asked.answer, task.id, form, list_active(task.asked), request + looked, known)
@@ -142,24 +144,24 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
             yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out, found.kinds)]
             return
         problem = found.said[0]
-        if mend:
+        if repair:
             break
-        repair = prompt_values.build_repair_values(PROBE.name, found, render_answer(asked.answer))
-        mend = context.render(site.ports.prompt("plan_repair"), repair)
+        wrong = prompt_values.build_repair_values(PROBE.name, found, render_answer(asked.answer))
+        repair = context.render(runtime.ports.prompt("plan_repair"), wrong)
         yield asked.events
     yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
 
 
-async def _find_check(task: Task, site: Site) -> Check | None:
+async def _find_check(task: Task, runtime: TaskRuntime) -> Check | None:
     """The check that probes supplement; a critic needs none."""
-    found = await site.ports.verifier.find(task)
+    found = await runtime.ports.verifier.find(task)
     return found or (Check("", "there is none") if task.step.role == CRITIC else None)
 
 
 # ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _explain_skip(task: Task, site: Site) -> str:
+async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
     """Why this work is not examined; empty when it is. Only what the agent did not write spares it."""
     if task.step.role == CRITIC:  # It was asked for.
         return ""
@@ -174,9 +176,9 @@ async def _explain_skip(task: Task, site: Site) -> str:
         if any(one.how == "check" for one in earned.list_shown(task)):
             return "your own check failed before the work and passes now"
         return "tests that failed before the work pass now"
-    if task.id != GOAL and verdict is not None and verdict.mended and len(earned.list_asked(task)) == 1:
+    if task.id != GOAL and verdict is not None and verdict.fixed and len(earned.list_asked(task)) == 1:
         return "tests that failed before the work pass now"
-    changed = [change.path for change in await site.ports.workspaces.changes(task.base, task.tree)]
+    changed = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
     if task.id != GOAL and all(is_test_path(path) or is_document(path) for path in changed):
         return "only tests and documents were changed"
     return ""
@@ -195,9 +197,9 @@ def _is_share_spent(task: Task) -> bool:
 
 
 async def _build_question(
-    task: Task, site: Site, helper: str, form: Form, example: str, missing: tuple[int, ...] = ()
+    task: Task, runtime: TaskRuntime, helper: str, form: Form, example: str, missing: tuple[int, ...] = ()
 ) -> dict[str, str]:
-    workspaces, goal = site.ports.workspaces, site.run.plan.goal
+    workspaces, goal = runtime.ports.workspaces, runtime.run.plan.goal
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     code = [path for path in changed if is_product(path)]
     docs = [path for path in changed if path.endswith(_DOCS)]
@@ -214,12 +216,12 @@ async def _build_question(
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),
-        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, site, changed)),
+        "tests": context.render_section("The author's tests, by name", await _list_test_names(task, runtime, changed)),
         "few": "3",
         "most": str(probes.count_allowed_probes(task.asked)),
     }
     if helper == CRITIC:
-        return values | await _build_subject_values(task, site)
+        return values | await _build_subject_values(task, runtime)
     if helper == REVIEWER:
         diff = await workspaces.diff(task.base, task.tree)
         return values | {"diff": _render_change(diff), "evidence": _render_evidence(task)}
@@ -228,7 +230,7 @@ async def _build_question(
     written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
     documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
     face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
-    offered = await _render_entries(task, site, code)
+    offered = await _render_entries(task, runtime, code)
     return values | {"interface": "\n\n".join(part for part in (face, offered, documented) if part)}
 
 
@@ -256,19 +258,19 @@ def _describe_probe(name: str, task: Task) -> str:
     return "it passes before the work, too" if task.examination.before.get(name) == "passed" else "it passes"
 
 
-async def _render_entries(task: Task, site: Site, code: list[str]) -> str:
+async def _render_entries(task: Task, runtime: TaskRuntime, code: list[str]) -> str:
     """What the packages around the changed files offer by name."""
     folders = {str(parent) for path in code for parent in PurePosixPath(path).parents}
-    paths = [path for path in await site.ports.workspaces.paths(task.tree) if path.rpartition("/")[2] in _ENTRIES]
+    paths = [path for path in await runtime.ports.workspaces.paths(task.tree) if path.rpartition("/")[2] in _ENTRIES]
     near = [path for path in paths if (path.rpartition("/")[0] or ".") in folders and path not in code]
-    texts = await site.ports.workspaces.texts(task.tree, near[:ENTRIES])
+    texts = await runtime.ports.workspaces.texts(task.tree, near[:ENTRIES])
     shown = [outline_entry(path, text) for path, text in texts.items()]
     return context.shorten_text("\n\n".join(part for part in shown if part), FACE // 2)
 
 
-async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
+async def _build_subject_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
     """What a critic sees: what to look for, the change, and what checks report."""
-    subject, workspaces = task.origin.subject, site.ports.workspaces
+    subject, workspaces = task.origin.subject, runtime.ports.workspaces
     since = subject.since if subject is not None else task.base
     diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
     return {
@@ -300,12 +302,12 @@ def _render_evidence(task: Task) -> str:
     return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in list_active(task.asked))
 
 
-async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
+async def _list_test_names(task: Task, runtime: TaskRuntime, changed: list[str]) -> str:
     if task.acceptance.verdict is not None and task.acceptance.verdict.added:
         folded = dict.fromkeys(re.sub(r"\[.*\]$", "", name) for name in task.acceptance.verdict.added)
         return context.shorten_text(", ".join(folded), 3_000)
     paths = [path for path in changed if is_test_path(path)]
-    texts = await site.ports.workspaces.texts(task.tree, paths)
+    texts = await runtime.ports.workspaces.texts(task.tree, paths)
     declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
     names = [
         name for text in texts.values() for pair in re.findall(declared, text, re.MULTILINE) for name in pair if name
@@ -313,8 +315,8 @@ async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
     return context.shorten_text(", ".join(names), 3_000)
 
 
-async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
-    workspaces = site.ports.workspaces
+async def _render_bodies(task: Task, runtime: TaskRuntime, paths: tuple[str, ...]) -> str:
+    workspaces = runtime.ports.workspaces
     texts = await workspaces.texts(task.tree, list(paths))
     if sum(map(len, texts.values())) > BODIES:
         # What changed in them is what can be wrong.
@@ -329,21 +331,21 @@ async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
+async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> Batches:
     """Run all that count, in a separate checkout that no agent works in."""
-    ports, chosen = site.ports, examination.live(task)
+    ports, chosen = runtime.ports, examination.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
-    check = await _find_check(task, site)
+    check = await _find_check(task, runtime)
     began = ports.clock()
     progress = partial(ports.progress, task.id)
     if check is None:
         yield [e.ProbesFinished(task.tree, (), ports.clock() - began)]
         return
     unknown = [probe for probe in chosen if task.id == GOAL and probe.name not in task.examination.before]
-    base = replace(task, tree=site.run.base)
+    base = replace(task, tree=runtime.run.base)
     results, before = await asyncio.gather(
-        ports.verifier.probe(site.run, task, check, chosen, progress),
-        ports.verifier.probe(site.run, base, check, unknown, progress, once=True) if unknown else _nothing(),
+        ports.verifier.probe(runtime.run, task, check, chosen, progress),
+        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True) if unknown else _nothing(),
     )
     before = tuple(replace(one, output="") for one in before)
     yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
@@ -353,7 +355,7 @@ async def _nothing() -> tuple[Probed, ...]:
     return ()
 
 
-async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
+async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:
     """One contested probe after the other."""
     probe = examination.list_open_contests(task)[0]
     output = task.examination.results[probe.name].output if probe.name in task.examination.results else ""
@@ -364,20 +366,22 @@ async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
     )
     question = "Does the request demand what the test asserts?"
     try:
-        judged = await ask_judge(task, site, request=_collect_request(task, site), dispute=dispute, question=question)
+        judged = await ask_judge(
+            task, runtime, request=_collect_request(task, runtime), dispute=dispute, question=question
+        )
     except Unavailable as error:
         yield [e.HelperFailed("judge", str(error)), build_halt(error)]
         return
     if judged.ruling is None:
-        rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
+        rests = [] if runtime.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
         yield [*judged.events, *rests]
         return
     yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
 
 
-def _collect_request(task: Task, site: Site) -> str:
+def _collect_request(task: Task, runtime: TaskRuntime) -> str:
     """The person's own words: the goal, what they said later, and of a plan that they wrote, the step."""
-    goal = site.run.plan.goal
+    goal = runtime.run.plan.goal
     own = [task.step.instructions, *task.step.criteria] if goal.steps else []
     later = collect_later(task.asked)
     return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part)

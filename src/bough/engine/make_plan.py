@@ -22,24 +22,24 @@ from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
 from bough.core.planning.plan_changes import Changed, apply_changes
 from bough.core.planning.planner_answer import read_conventions, read_plan
 from bough.core.planning.prompt_values import Past
-from bough.core.planning.size_estimate import Advice, SizeEstimate, choose_advice
+from bough.core.planning.size_estimate import ApprovalAdvice, SizeEstimate, choose_advice
 from bough.core.planning.tool_specs import CHANGE, PLAN
 from bough.core.tree.task import Task
 from bough.engine.complexity_gate import describe_means, describe_repository, measure_repository
 from bough.engine.consult import consult
 from bough.engine.person_messages import ask_about_plan
 from bough.engine.planner_steps import ask_for_steps
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
 
-async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
+async def make_plan(command: c.MakePlan, task: Task, runtime: TaskRuntime) -> Batches:
     """Ask the planner; a bad plan may be repaired once, then the task runs as one leaf."""
     room = task.rules.planning.max_depth - depth(task.id)
     if task.proposal == "flat":
         room = min(room, 1)
-    helper, values = await _build_question(task, site, room)
-    ask = site.ports.approve is not None and _find_advice(task) != "take"
+    helper, values = await _build_question(task, runtime, room)
+    ask = runtime.ports.approve is not None and _find_advice(task) != "take"
 
     agreed: tuple[str, ...] = ()
     asked = bool(task.plan.problems)
@@ -49,21 +49,21 @@ async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
         plan for that."""
         nonlocal agreed, asked
         agreed, again, asked = read_conventions(answer), asked, True
-        return read_plan(task.step, answer, room, site.run.jobs > 1 and not again, task.asked, asked_again=again)
+        return read_plan(task.step, answer, room, runtime.run.jobs > 1 and not again, task.asked, asked_again=again)
 
     def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
-        return [e.PlanProposed(steps, agreed), *([] if ask else _accept_plan(task, steps, site, "the plan", agreed))]
+        return [e.PlanProposed(steps, agreed), *([] if ask else _accept_plan(task, steps, runtime, "the plan", agreed))]
 
-    async for batch in ask_for_steps(task, site, helper, values, PLAN, read, proposed):
+    async for batch in ask_for_steps(task, runtime, helper, values, PLAN, read, proposed):
         yield batch
 
 
 def _accept_plan(
-    task: Task, steps: tuple[Step, ...], site: Site, why: str, agreed: tuple[str, ...] = ()
+    task: Task, steps: tuple[Step, ...], runtime: TaskRuntime, why: str, agreed: tuple[str, ...] = ()
 ) -> list[e.AnyEvent]:
-    """The plan applies from here on. The ledger grows with its leaves, unless a person has set it."""
+    """The plan applies from here on. The budget grows with its leaves, unless a person has set it."""
     events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
-    if depth(task.id) == 0 and site.run.grows:
+    if depth(task.id) == 0 and runtime.run.grows:
         known = task.plan.estimate.steps if task.plan.estimate else 0
         rounds = grants.compute_root_rounds(max(known, sum(map(count_leaves, steps))))
         if rounds > task.budget.limits.rounds:
@@ -71,39 +71,39 @@ def _accept_plan(
     return events
 
 
-def _find_advice(task: Task) -> Advice:
+def _find_advice(task: Task) -> ApprovalAdvice:
     found = task.plan.estimate
     if found is None:
         return "take"
     return choose_advice(SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason))
 
 
-async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
+async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> Batches:
     """Show the proposal and get the person's answer: yes, no (one leaf), a message for another proposal, or their own
     steps."""
-    answer, by = await ask_about_plan(task, _find_advice(task), site.ports)
+    answer, by = await ask_about_plan(task, _find_advice(task), runtime.ports)
     if answer is None:
         return
     events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish, by)]
     if answer.says == "yes":
-        events += _accept_plan(task, task.plan.proposed, site, "the plan", task.plan.conventions)
+        events += _accept_plan(task, task.plan.proposed, runtime, "the plan", task.plan.conventions)
     elif answer.says == "own":
         validate_plan(Plan(replace(task.step, steps=answer.steps)))
         if answer.requirements:
             goal = replace(task.step, criteria=answer.requirements)
             events.append(e.RequirementsRead(requirements.read_goal(goal).requirements, "person"))
-        events += _accept_plan(task, answer.steps, site, "the person's plan")
+        events += _accept_plan(task, answer.steps, runtime, "the person's plan")
     yield events
 
 
-async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
+async def review_plan(command: c.Review, task: Task, runtime: TaskRuntime) -> Batches:
     """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
     begun = frozenset(task.children.begun)
     later = [step for step in task.plan.steps if step.name not in begun]
     past = [Past(one.child, one.state, one.result or one.why, one.files) for one in task.children.settled.values()]
     values = prompt_values.build_change_values(task.step, past, later, context.list_learned_notes(task))
     try:
-        asked = await consult(task, site, "plan_change", "main", values, CHANGE)
+        asked = await consult(task, runtime, "plan_change", "main", values, CHANGE)
     except Unavailable as error:
         yield [e.HelperFailed("plan_change", str(error)), e.PlanChanged(tuple(later))]
         return
@@ -125,17 +125,17 @@ def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed 
     return Problems(tuple(lost)) if lost else changed
 
 
-def _describe_means(task: Task, site: Site) -> str:
+def _describe_means(task: Task, runtime: TaskRuntime) -> str:
     """What the plan can use."""
     found = task.plan.estimate
-    rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
-    return describe_means(found.programs if found else (), site.run.jobs, rounds)
+    rounds = grants.LEAF_ROUNDS if runtime.run.grows else max(1, task.left.rounds)
+    return describe_means(found.programs if found else (), runtime.run.jobs, rounds)
 
 
-async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[str, str]]:
-    size, known = await measure_repository(task, site), await describe_repository(task, site)
+async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[str, dict[str, str]]:
+    size, known = await measure_repository(task, runtime), await describe_repository(task, runtime)
     if depth(task.id):
-        goal = site.run.plan.goal
+        goal = runtime.run.plan.goal
         told = (result.partition(": ") for result in task.inherited.results)
         past = [Past(name, "completed", text) for name, _, text in told]
         values = prompt_values.build_phase_values(
@@ -147,7 +147,7 @@ async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[
             past=past,
             later=task.inherited.later,
             requirements=task.asked,
-            means=_describe_means(task, site),
+            means=_describe_means(task, runtime),
             agreed=(*task.inherited.conventions, *task.inherited.interfaces),
             kept=context.list_learned_notes(task),
             command=known["command"],
@@ -166,6 +166,6 @@ async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[
         wish=task.plan.wish,
         proposed=task.plan.proposed,
         requirements=task.asked,
-        means=_describe_means(task, site),
+        means=_describe_means(task, runtime),
         **known,
     )

@@ -46,10 +46,10 @@ class QueuedStep:
     @property
     def needed(self) -> tuple[Needed, ...]:
         """What all that are ahead of it need."""
-        found, car = [], self.ahead
-        while car is not None:
-            found += [car.need] if car.need is not None else []
-            car = car.ahead
+        found, queued = [], self.ahead
+        while queued is not None:
+            found += [queued.need] if queued.need is not None else []
+            queued = queued.ahead
         return tuple(reversed(found))
 
 
@@ -59,7 +59,7 @@ class MergeQueue:
 
     def __init__(self, lock: asyncio.Lock) -> None:
         self._lock = lock
-        self._cars: list[QueuedStep] = []
+        self._queued: list[QueuedStep] = []
         self._places = UrgentSlots(1 + AHEAD)
 
     @asynccontextmanager
@@ -68,34 +68,34 @@ class MergeQueue:
     ) -> AsyncIterator[QueuedStep]:
         """Hold the head alone. Meanwhile `guess` tries the step on the expected head."""
         await self._places.take()
-        car = QueuedStep(need, self._cars[-1] if self._cars else None)
-        self._cars.append(car)
+        queued = QueuedStep(need, self._queued[-1] if self._queued else None)
+        self._queued.append(queued)
         guessing: asyncio.Task[Guess | None] | None = None
-        if need is not None and car.ahead is not None:
+        if need is not None and queued.ahead is not None:
             # While it waits for its turn: what that saves is a whole run of the check.
-            guessing = asyncio.create_task(_make_guess(car, guess))
+            guessing = asyncio.create_task(_make_guess(queued, guess))
         try:
             async with self._lock:
-                if guessing is not None and car.ahead is not None:
-                    expected = await car.ahead.tree()
+                if guessing is not None and queued.ahead is not None:
+                    expected = await queued.ahead.tree()
                     # The one ahead may have landed otherwise than expected (made again by an agent, or not at all).
                     if expected is not None and expected == head():
-                        car.guess = await guessing
-                car.ahead = None
-                yield car
+                        queued.guess = await guessing
+                queued.ahead = None
+                yield queued
         finally:
-            car.expect_tree(None)
-            self._cars.remove(car)
+            queued.expect_tree(None)
+            self._queued.remove(queued)
             self._places.release()
             if guessing is not None:
                 guessing.cancel()
                 await asyncio.gather(guessing, return_exceptions=True)
 
 
-async def _make_guess(car: QueuedStep, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]]) -> Guess | None:
-    assert car.ahead is not None
-    tree = await car.ahead.tree()
-    found = await guess(car, tree) if tree is not None else None
+async def _make_guess(queued: QueuedStep, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]]) -> Guess | None:
+    assert queued.ahead is not None
+    tree = await queued.ahead.tree()
+    found = await guess(queued, tree) if tree is not None else None
     if found is None:
-        car.expect_tree(None)
+        queued.expect_tree(None)
     return found

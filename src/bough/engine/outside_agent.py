@@ -17,13 +17,13 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.agent_choice import build_done_call, render_opening
 from bough.core.conversation import context
-from bough.core.errors import Passing, Refused, Unkeepable
+from bough.core.errors import Refused, TransientError, Unkeepable
 from bough.core.messages import Answer, Call, Said
 from bough.core.settings.agent_settings import MODEL, title_of
 from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event, get_attempt
-from bough.engine.task_workspace import Site, build_halt, compute_backoff, restore_workspace
-from bough.ports import Acting, Batches, Talk, TurnEnded
+from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, restore_workspace
+from bough.ports import Batches, Talk, TurnEnded, TurnProgress
 
 SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"
@@ -32,60 +32,66 @@ LONGEST = 8_000
 """Characters of its last message that count as its summary."""
 
 
-async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
-    ports = site.ports
+async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
+    ports = runtime.ports
     if command.wait and await ports.stop.wait(command.wait):
         return
     yield [e.RoundStarted(command.last)]
     began = ports.timer()
     try:
-        talk = None if command.last else await _open_talk(task, site)
+        talk = None if command.last else await _open_talk(task, runtime)
         heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnded(CUT_OFF)
-    except (Passing, Refused) as error:
-        await site.hang_up()
-        fails = isinstance(error, Passing)
-        wait = compute_backoff(task.rules, task.models.transport_failures, error) if isinstance(error, Passing) else 0.0
+    except (TransientError, Refused) as error:
+        await runtime.hang_up()
+        fails = isinstance(error, TransientError)
+        wait = (
+            compute_backoff(task.rules, task.models.transport_failures, error)
+            if isinstance(error, TransientError)
+            else 0.0
+        )
         failed = e.ModelFailed(str(error), wait, ports.timer() - began)
         yield [failed] if fails else [failed, build_halt(error)]
         return
     said = _build_answer_event(heard, task, ports.timer() - began)
     if isinstance(heard, TurnEnded):
-        yield await _end_turn(heard, said, task, site)
+        yield await _end_turn(heard, said, task, runtime)
         return
     own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
     writing = {mine for mine, theirs in own.items() if theirs.id in heard.writes}
     # An agent that asks for no permission has begun its calls by the time it reports them. They are recorded as started
     # all the same, so that after a crash the files are put back.
     yield [said, *(e.ToolStarted(call.id, call.id in writing) for call in said.calls)]
-    yield await _collect_results(list(own.items()), writing, task, site)
+    yield await _collect_results(list(own.items()), writing, task, runtime)
 
 
-async def _open_talk(task: Task, site: Site) -> Talk:
+async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     """The conversation with every pending message sent: started, or resumed after a crash."""
-    ports, attempt = site.ports, get_attempt(task)
+    ports, attempt = runtime.ports, get_attempt(task)
     # The agent acts on its own from here on, so this is the last moment to notice that another worker has the task.
     await ports.fence.cross()
-    if site.talk is not None and site.talking == attempt.number:
-        unsaid = [message.text for message in attempt.messages.since(site.told) if isinstance(message, Said)]
+    if runtime.talk is not None and runtime.talking == attempt.number:
+        unsaid = [message.text for message in attempt.messages.since(runtime.told) if isinstance(message, Said)]
         if unsaid:
-            await site.talk.say("\n\n".join(unsaid))
-            site.told = len(attempt.messages)
-        return site.talk
-    await site.hang_up()
+            await runtime.talk.say("\n\n".join(unsaid))
+            runtime.told = len(attempt.messages)
+        return runtime.talk
+    await runtime.hang_up()
     if ports.agent is None:
         who = title_of(attempt.agent)
         raise Refused(f"{who} is needed here, but no outside agents are configured: pass it with --agent.")
-    workspace = await site.open(task)
-    site.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
-    site.talking, site.told = attempt.number, len(attempt.messages)
-    await site.talk.say(render_opening(attempt.system, list(attempt.messages)))
-    return site.talk
+    workspace = await runtime.open(task)
+    runtime.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
+    runtime.talking, runtime.told = attempt.number, len(attempt.messages)
+    await runtime.talk.say(render_opening(attempt.system, list(attempt.messages)))
+    return runtime.talk
 
 
-def _build_answer_event(heard: Acting | TurnEnded, task: Task, seconds: float) -> e.ModelAnswered:
+def _build_answer_event(heard: TurnProgress | TurnEnded, task: Task, seconds: float) -> e.ModelAnswered:
     attempt = get_attempt(task)
     claims = isinstance(heard, TurnEnded) and heard.stop == "end"
-    calls = heard.calls if isinstance(heard, Acting) else (build_done_call(_take_summary(heard)),) if claims else ()
+    calls = (
+        heard.calls if isinstance(heard, TurnProgress) else (build_done_call(_take_summary(heard)),) if claims else ()
+    )
     stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
     answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
     return build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), seconds)
@@ -95,36 +101,36 @@ def _take_summary(heard: TurnEnded) -> str:
     return heard.text.strip()[-LONGEST:] or SILENT
 
 
-async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, site: Site) -> Sequence[e.AnyEvent]:
+async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, runtime: TaskRuntime) -> Sequence[e.AnyEvent]:
     """Its turn has ended. Processes that it leaves running would change files behind the check's back: they end
     first."""
     if not said.calls:
         return [said]  # It was cut short, or declines: it is told to continue.
-    await site.hang_up()
-    workspace = await site.open(task)
+    await runtime.hang_up()
+    workspace = await runtime.open(task)
     (claim,) = said.calls
     begun: list[e.AnyEvent] = [said, e.ToolStarted(claim.id, True)]
     try:
         tree = await workspace.snapshot()
     except Unkeepable as error:
-        return [*begun, *await _put_back_unkeepable([claim], error, task, site)]
+        return [*begun, *await _put_back_unkeepable([claim], error, task, runtime)]
     finished = e.ToolFinished(claim.id, True, CLAIMED, tree=tree)
     return [*begun, finished, e.DoneClaimed(_take_summary(heard))]
 
 
 async def _collect_results(
-    calls: list[tuple[str, Call]], writing: set[str], task: Task, site: Site
+    calls: list[tuple[str, Call]], writing: set[str], task: Task, runtime: TaskRuntime
 ) -> Sequence[e.AnyEvent]:
     """The results of the calls, and the files at that point. The agent may already be at its next call: its changes
     then show one call too early, but are never lost."""
-    ports, talk, began = site.ports, site.talk, site.ports.timer()
+    ports, talk, began = runtime.ports, runtime.talk, runtime.ports.timer()
     assert talk is not None, "no conversation is open"
-    workspace = await site.open(task)
+    workspace = await runtime.open(task)
     mine = [Call(id, call.name, call.arguments) for id, call in calls]
     try:
         results = await talk.results([call for _, call in calls], task.rules.bash_longest + task.rules.model_timeout)
-    except Passing as error:
-        await site.hang_up()
+    except TransientError as error:
+        await runtime.hang_up()
         await workspace.restore(task.tree)
         why = f"{title_of(get_attempt(task).agent)} ended in the middle of a call"
         output = f"{error} The files are as they were before the call."
@@ -135,7 +141,7 @@ async def _collect_results(
         try:
             tree = await workspace.snapshot()
         except Unkeepable as error:
-            return await _put_back_unkeepable(mine, error, task, site)
+            return await _put_back_unkeepable(mine, error, task, runtime)
     seconds = ports.timer() - began
     finished = []
     for call, result in zip(mine, results, strict=True):
@@ -147,10 +153,10 @@ async def _collect_results(
 
 
 async def _put_back_unkeepable(
-    calls: Sequence[Call], error: Unkeepable, task: Task, site: Site
+    calls: Sequence[Call], error: Unkeepable, task: Task, runtime: TaskRuntime
 ) -> list[e.ToolFinished | e.MessageAdded]:
     """Its changes cannot be kept: they are reverted, and it is told so, since it sees only its own results."""
-    await site.hang_up()
-    await restore_workspace(await site.open(task), task)
-    text = context.render(site.ports.prompt("unkeepable"), {"why": str(error)}).strip()
+    await runtime.hang_up()
+    await restore_workspace(await runtime.open(task), task)
+    text = context.render(runtime.ports.prompt("unkeepable"), {"why": str(error)}).strip()
     return [*(e.ToolFinished(call.id, False, text) for call in calls), e.MessageAdded("unkeepable", text)]

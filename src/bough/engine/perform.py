@@ -14,7 +14,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.examination import explain_contest_refusal, list_failing_probes, live
 from bough.core.conversation import context
-from bough.core.errors import Passing, Refused, TooLong, Unkeepable, WaitEnded
+from bough.core.errors import Refused, TooLong, TransientError, Unkeepable, WaitEnded
 from bough.core.ids import GOAL
 from bough.core.messages import Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
@@ -44,7 +44,7 @@ from bough.engine.outside_agent import ask_agent
 from bough.engine.planner_steps import weigh_split
 from bough.engine.protocol_trial import try_protocol
 from bough.engine.task_workspace import (
-    Site,
+    TaskRuntime,
     build_halt,
     compute_backoff,
     estimate_broken_usage,
@@ -57,27 +57,27 @@ from bough.ports import Batches, ToolResult
 HAND_OVER_TOOLS = ("done", "note")
 
 
-def perform(command: c.Command, task: Task, site: Site) -> Batches:
+def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
     """The events that running the command produces, in batches that belong together."""
-    return _PERFORM[type(command)](command, task, site)
+    return _PERFORM[type(command)](command, task, runtime)
 
 
-async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
+async def _open_workspace(command: c.OpenWorkspace, task: Task, runtime: TaskRuntime) -> Batches:
     if (
         not task.plan.steps and not task.step.work
     ):  # A parent gets its checkout when it is needed: once its steps are finished.
-        await site.open(task)
+        await runtime.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.step.plan_first and not task.plan.steps:  # The planners' questions depend on it too.
-        events += (await try_protocol(task, site, task.step.role, "main")).events
+        events += (await try_protocol(task, runtime, task.step.role, "main")).events
     if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Else it is read with the estimate.
         events.append(read_requirements(task))
     yield events
 
 
-async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    tried = await try_protocol(task, site, command.role, command.tier)
-    begun = await build_attempt(task, site, command.role, command.tier, tried.protocol)
+async def _start_attempt(command: c.StartAttempt, task: Task, runtime: TaskRuntime) -> Batches:
+    tried = await try_protocol(task, runtime, command.role, command.tier)
+    begun = await build_attempt(task, runtime, command.role, command.tier, tried.protocol)
     events: list[e.AnyEvent] = [*tried.events, begun]
     if task.state is State.TEST_FAILED:
         repair = f"a bug hunter takes over (repair {task.acceptance.repairs + 1})"
@@ -86,11 +86,11 @@ async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Bat
     yield events
 
 
-async def _say(command: c.Say, task: Task, site: Site) -> Batches:
-    yield [e.MessageAdded(command.template, await render_message(task, site, command.template))]
+async def _say(command: c.Say, task: Task, runtime: TaskRuntime) -> Batches:
+    yield [e.MessageAdded(command.template, await render_message(task, runtime, command.template))]
 
 
-async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
+async def _escalate(command: c.Escalate, task: Task, runtime: TaskRuntime) -> Batches:
     events: list[e.AnyEvent] = [e.SignalRaised(command.signal)] if command.signal else []
     events.append(e.Escalated(command.decision, command.trouble))
     if command.decision.rung == "nudge":
@@ -98,21 +98,21 @@ async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
         name = "text_nudge" if task.in_text else template
         evidence = "\n".join(f"- {line}" for line in command.trouble.evidence)
         values = {"diagnosis": command.trouble.says, "evidence": evidence}
-        events.append(e.MessageAdded(template, context.render(site.ports.prompt(name), values)))
+        events.append(e.MessageAdded(template, context.render(runtime.ports.prompt(name), values)))
     yield events
 
 
-def _ask(command: c.AskModel, task: Task, site: Site) -> Batches:
-    return (ask_agent if task.outside else _ask_model)(command, task, site)
+def _ask(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
+    return (ask_agent if task.outside else _ask_model)(command, task, runtime)
 
 
-async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
-    ports, attempt = site.ports, get_attempt(task)
+async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Batches:
+    ports, attempt = runtime.ports, get_attempt(task)
     if command.wait and await ports.stop.wait(command.wait):
         return
     if ports.prepare is not None:
         await ports.fence.cross()
-        if (listed := await ports.prepare(await site.open(task))) is not None:
+        if (listed := await ports.prepare(await runtime.open(task))) is not None:
             yield [listed]
     yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
@@ -122,17 +122,17 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     number = attempt.rounds + (not task.round.asking)
     key = f"{task.id}#{attempt.number}#{number}"
     if attempt.protocol == "text":
-        prompt = await build_text_prompt(task, site, key)
+        prompt = await build_text_prompt(task, runtime, key)
     else:
-        pictures = await _load_pictures(attempt, site) if attempt.pictured else {}
-        heat = task.step.temperature
-        prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=heat, pictures=pictures)
+        pictures = await _load_pictures(attempt, runtime) if attempt.pictured else {}
+        temperature = task.step.temperature
+        prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=temperature, pictures=pictures)
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.streamed, task.id))
     except WaitEnded:
         return  # It is asked again on resume.
-    except Passing as error:
+    except TransientError as error:
         wait = compute_backoff(task.rules, task.models.transport_failures, error)
         usage = estimate_broken_usage(error, attempt.used, tools)
         yield [e.ModelFailed(str(error), wait, ports.timer() - began, usage)]
@@ -143,25 +143,25 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     else:
         answer = fill_usage(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":
-            answer = await read_answer(answer, task, site)
+            answer = await read_answer(answer, task, runtime)
         yield [replace(build_answer_event(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 
-async def _load_pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
+async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, bytes]:
     shown = [m.picture.blob for m in attempt.messages if isinstance(m, Result) and m.picture]
-    known, store = site.pictures, site.ports.store
-    site.pictures = {name: known[name] if name in known else await store.get_blob(name) for name in shown}
-    return site.pictures
+    known, store = runtime.pictures, runtime.ports.store
+    runtime.pictures = {name: known[name] if name in known else await store.get_blob(name) for name in shown}
+    return runtime.pictures
 
 
-async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
-    specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, site.ports.tools.specs)}
+async def _run_tools(command: c.RunTools, task: Task, runtime: TaskRuntime) -> Batches:
+    specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, runtime.ports.tools.specs)}
     well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
     for calls in _group_calls(command.calls, specs):
         # Durable before the call runs: a call that was started and has no result was interrupted.
         yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
-        withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
-        acts = [_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls]
+        withheld = {spec.name for spec in runtime.ports.tools.specs} - specs.keys()
+        acts = [_run_tool(call, task, runtime, _is_writing(call, specs), well, call.name in withheld) for call in calls]
         # One alone needs no task of its own, which the loop would start, wake and end.
         each = await asyncio.gather(*acts) if len(acts) > 1 else [await acts[0]]
         events = list(chain.from_iterable(each))
@@ -188,10 +188,10 @@ def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[
 
 
 async def _run_tool(
-    call: Call, task: Task, site: Site, writes: bool, well: bool, withheld: bool = False
+    call: Call, task: Task, runtime: TaskRuntime, writes: bool, well: bool, withheld: bool = False
 ) -> list[e.AnyEvent]:
     """`well`: no change and no command before it in the same answer failed. `withheld`: it is for others."""
-    ports = site.ports
+    ports = runtime.ports
     if withheld:
         return [e.ToolFinished(call.id, False, f"`{call.name}` is not available to you.", fault=True)]
     if task.round.last and call.name not in HAND_OVER_TOOLS:
@@ -200,7 +200,7 @@ async def _run_tool(
     # An agent that changes something and says `done` in one answer has not seen that the change failed.
     if call.name == "done" and not well and not task.round.last:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
-    workspace = await site.open(task)
+    workspace = await runtime.open(task)
     began = ports.timer()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
     if result.proposal:
@@ -240,8 +240,8 @@ def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
     return ToolResult(said, events=(e.ProbeContested(disputed.test, disputed.evidence),))
 
 
-async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
-    text = site.ports.prompt("interrupted").strip()
+async def _recover(command: c.Recover, task: Task, runtime: TaskRuntime) -> Batches:
+    text = runtime.ports.prompt("interrupted").strip()
     # Put back and reported, never repeated: how far the call had come is unknown, and a command may not bear running
     # twice.
     events: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "a tool call was interrupted")]
@@ -249,15 +249,15 @@ async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
     yield events
 
 
-async def _roll_back(command: c.RollBack, task: Task, site: Site) -> Batches:
-    workspace = await site.open(task)
+async def _roll_back(command: c.RollBack, task: Task, runtime: TaskRuntime) -> Batches:
+    workspace = await runtime.open(task)
     await workspace.restore(command.tree)
     yield [e.WorkspaceRestored(command.tree, command.why)]
 
 
-async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
-    ports = site.ports
-    workspace = await site.open(task)
+async def _run_check(command: c.RunCheck, task: Task, runtime: TaskRuntime) -> Batches:
+    ports = runtime.ports
+    workspace = await runtime.open(task)
     # What agents and tool servers left running would change files while the check runs.
     await ports.leave(workspace)
     check = await ports.verifier.find(task)
@@ -265,30 +265,30 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     if task.origin.merge is not None:
         leftover = await find_leftover_conflicts(task, ports)
         if leftover is None:
-            leftover = await MergeProof(site.run, ports, task, task.origin.merge, workspace).verdict()
+            leftover = await MergeProof(runtime.run, ports, task, task.origin.merge, workspace).verdict()
             await workspace.restore(task.tree)
         yield [e.CheckFinished(leftover)]
         return
     timed = replace(task, rules=replace(task.rules, check_timeout=task.check_timeout))
-    verdict = await judge_tree(site.run, timed, check, workspace, ports)
+    verdict = await judge_tree(runtime.run, timed, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
     yield [e.CheckFinished(verdict)]
 
 
-def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
-    return conclude(command.to, command.why, task, site)
+def _conclude(command: c.Conclude, task: Task, runtime: TaskRuntime) -> Batches:
+    return conclude(command.to, command.why, task, runtime)
 
 
-async def _change_state(command: c.ChangeState, task: Task, site: Site) -> Batches:
+async def _change_state(command: c.ChangeState, task: Task, runtime: TaskRuntime) -> Batches:
     yield [e.StateChanged(command.to, command.why)]
 
 
-async def _rest(command: c.Rest, task: Task, site: Site) -> Batches:
+async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     yield [e.TaskHalted(command.reason, command.message)]
 
 
-Perform = Callable[[Any, Task, Site], Batches]
+Perform = Callable[[Any, Task, TaskRuntime], Batches]
 
 _PERFORM: dict[type, Perform] = {
     c.OpenWorkspace: _open_workspace,

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.requirements import render_requirements
-from bough.core.budget.ledger import find_reached_limit
+from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.errors import Unavailable
 from bough.core.ids import CONTROL, GOAL
@@ -28,11 +28,11 @@ from bough.core.planning.message_reading import (
     read_heard,
 )
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import Advice
+from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.engine.consult import consult
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Approval, Batches, Ports
 from bough.steering import Inbox
 
@@ -103,10 +103,10 @@ def find_unread(task: Task, inbox: Inbox) -> e.Record | None:
     return next(waiting, None)
 
 
-async def read_message(command: c.ReadMessage, task: Task, site: Site) -> Batches:
+async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime) -> Batches:
     """What a message demands becomes requirements of the goal, with one step that owns them. Where a model reads the
     goal, it reads this too; else the form of the text decides."""
-    record, ports = command.said, site.ports
+    record, ports = command.said, runtime.ports
     said = record.event
     if isinstance(said, e.RequirementRestored):
         yield [replace(said, said=record.seq)]
@@ -120,7 +120,7 @@ async def read_message(command: c.ReadMessage, task: Task, site: Site) -> Batche
             "said": said.text,
         }
         try:
-            asked = await consult(task, site, "message", "fast", values, HEAR)
+            asked = await consult(task, runtime, "message", "fast", values, HEAR)
         except Unavailable as error:
             yield [e.HelperFailed("message", str(error))]
         else:
@@ -165,9 +165,9 @@ def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
     return said.task in ("", task.id) or task.id.startswith(f"{said.task}/")
 
 
-async def relay_message(command: c.Relay, task: Task, site: Site) -> Batches:
+async def relay_message(command: c.Relay, task: Task, runtime: TaskRuntime) -> Batches:
     """Tell the agent. Any claim it made before is withdrawn."""
-    told = context.render(site.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
+    told = context.render(runtime.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
     events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
     if task.state is State.TESTING:
         events.append(e.StateChanged(State.IN_PROGRESS, "the person sent a message"))
@@ -187,7 +187,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
     return e.PersonAnswered(question, answer.strip(), ports.person) if isinstance(answer, str) else answer
 
 
-async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Approval | None, str]:
+async def ask_about_plan(task: Task, advice: ApprovalAdvice, ports: Ports) -> tuple[Approval | None, str]:
     """The person's answer to the proposed plan, at the terminal or from elsewhere, and who they are."""
     assert ports.approve is not None, "nobody is there to ask"
 

@@ -18,7 +18,7 @@ from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.consult import consult_or_halt, render_answer
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches, ToolResult
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
@@ -27,13 +27,13 @@ Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
 
 
 async def ask_for_steps(
-    task: Task, site: Site, helper: str, values: dict[str, str], tool: ToolSpec, read: Read, taken: Taken
+    task: Task, runtime: TaskRuntime, helper: str, values: dict[str, str], tool: ToolSpec, read: Read, taken: Taken
 ) -> Batches:
     problems, answered = task.plan.problems, task.plan.answered
     while True:
-        mend = prompt_values.build_repair_values(tool.name, Problems(problems), answered)
-        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
-        asked = await consult_or_halt(task, site, helper, "main", values, tool, repair)
+        wrong = prompt_values.build_repair_values(tool.name, Problems(problems), answered)
+        repair = context.render(runtime.ports.prompt("plan_repair"), wrong) if problems else ""
+        asked = await consult_or_halt(task, runtime, helper, "main", values, tool, repair)
         if asked.answer is None:
             yield asked.events
             return
@@ -74,5 +74,5 @@ def _explain_refusal(task: Task) -> str:
     return ""
 
 
-async def split_task(command: c.Split, task: Task, site: Site) -> Batches:
+async def split_task(command: c.Split, task: Task, runtime: TaskRuntime) -> Batches:
     yield [e.Planned(command.steps, SPLIT_BY_AGENT), e.StateChanged(State.DECOMPOSED, SPLIT_BY_AGENT)]

@@ -14,13 +14,13 @@ from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.perform import perform
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Ports
 
 
 async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
     """The goal with the steps it would have, and what was wrong with plans that were rejected on the way."""
-    site = Site(run, replace(ports, approve=None))
+    runtime = TaskRuntime(run, replace(ports, approve=None))
     task, refused = Task(GOAL), list[str]()
 
     def see(event: e.AnyEvent) -> None:
@@ -32,7 +32,7 @@ async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[
     see(e.TaskCreated(goal, run.base, run.limits, run.rules))
     see(e.StateChanged(State.IN_PROGRESS, "to be planned"))
     while task.halt is None and isinstance(command := decide(task, ports.clock()), c.Estimate | c.MakePlan):
-        async for events in perform(command, task, site):
+        async for events in perform(command, task, runtime):
             for event in events:
                 see(event)
     return task, tuple(refused)

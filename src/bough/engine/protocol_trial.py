@@ -16,9 +16,9 @@ from bough.core.errors import Refused, TooLong
 from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Tier
 from bough.core.tree.task import Task
-from bough.engine.agent_protocol import find_agent, find_spoken
+from bough.engine.agent_protocol import find_agent, find_protocol
 from bough.engine.consult import consult
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 
 HELPER = "trial"
 """The template of the question: a function `slug` in `words.py`."""
@@ -32,14 +32,14 @@ class Tried(Struct, frozen=True):
     """The one to start with; None: what is known decides."""
 
 
-async def try_protocol(task: Task, site: Site, role: Role, tier: Tier) -> Tried:
+async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier) -> Tried:
     """Ask, if nothing is known about the model, and remember what came of it."""
-    known = tier in task.models.protocols or not find_spoken(task, site, tier).unknown
-    if known or find_agent(task, site, role, tier):
+    known = tier in task.models.protocols or not find_protocol(task, runtime, tier).unknown
+    if known or find_agent(task, runtime, role, tier):
         return Tried()
-    write = next(spec for spec in site.ports.tools.specs if spec.name == "write")
+    write = next(spec for spec in runtime.ports.tools.specs if spec.name == "write")
     try:
-        asked = await consult(task, site, HELPER, tier, {}, write)
+        asked = await consult(task, runtime, HELPER, tier, {}, write)
     except TooLong:
         return Tried()
     except Refused as error:  # It may take no tools at all. If that is not why, the first real question says so.
@@ -47,8 +47,8 @@ async def try_protocol(task: Task, site: Site, role: Role, tier: Tier) -> Tried:
     if asked.answer is None:
         return Tried(asked.events)
     fit = any(map(_is_right, asked.answer.calls))
-    name = site.ports.models[tier].name
-    site.ports.protocols.learn(name, "tools" if fit else "text", FIT if fit else UNFIT)
+    name = runtime.ports.models[tier].name
+    runtime.ports.protocols.learn(name, "tools" if fit else "text", FIT if fit else UNFIT)
     return Tried(asked.events)
 
 

@@ -14,7 +14,7 @@ from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
 from bough.engine.person_messages import make_listener
 from bough.engine.run_loop import HEARTBEAT
-from bough.engine.run_steps import Crew
+from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
 from bough.ports import Ports
 
@@ -30,7 +30,9 @@ async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | No
     the task is split into run here too. `since`: requests to the run before that are obsolete."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _listening(run, since, ports):
-        return await Crew(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).carry(path, first, again)
+        return await TaskRunner(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).run_task(
+            path, first, again
+        )
 
 
 @asynccontextmanager

@@ -12,11 +12,11 @@ from bough.core.agent_choice import has_stronger
 from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
-from bough.core.ladder.escalation import Means
+from bough.core.ladder.escalation import EscalationOptions
 from bough.core.tree.task import Task
 from bough.engine.base_check import check_base
 from bough.engine.person_messages import make_listener
-from bough.engine.run_steps import Crew
+from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
 from bough.ports import Claim, Ports, shown
 
@@ -35,7 +35,7 @@ async def start_run(run: str, first: e.RunStarted, ports: Ports) -> Run | None:
             state = await _append(Run(run), claim, [first], ports)
         except (ClaimHeld, VersionConflict):
             return None
-        return await _carry_out(state, claim, ports)
+        return await _run(state, claim, ports)
 
 
 async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
@@ -44,10 +44,10 @@ async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
     async with _holding(run, lease, ports) as claim:
         state = fold_run(run, await ports.store.read(run, RUN))
         state = await _append(state, claim, [again], ports)
-        return await _carry_out(state, claim, ports)
+        return await _run(state, claim, ports)
 
 
-async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
+async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
     goal = Task(GOAL)
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
@@ -70,10 +70,10 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
 async def _drive_stoppable(run: Run, ports: Ports) -> Task:
     """Drive the goal to its end, or cut it off in the middle of an effect when a person stops the run now."""
     # One semaphore for the whole tree: `--jobs` limits agents, whatever the depth they work at.
-    crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
-    means = Means(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
+    task_runner = TaskRunner(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
+    means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
-    work = asyncio.create_task(crew.carry(GOAL, first))
+    work = asyncio.create_task(task_runner.run_task(GOAL, first))
 
     def stop() -> None:
         if ports.stop.now:
@@ -86,7 +86,7 @@ async def _drive_stoppable(run: Run, ports: Ports) -> Task:
         if not ports.stop.now:
             raise
         # The effect itself is recovered on resume.
-        return await crew.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
+        return await task_runner.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
     finally:
         unwatch()
 

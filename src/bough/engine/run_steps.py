@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget import grants
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path, worker_name
 from bough.core.journal.run_fold import Run
@@ -40,14 +40,14 @@ from bough.engine.conclude import conclude
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
-from bough.engine.task_loop import Book, drive_task, read_messages
-from bough.engine.task_workspace import Site
+from bough.engine.task_loop import TaskStream, drive_task, read_messages
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"
 
 
-class Crew(Struct, eq=False):
+class TaskRunner(Struct, eq=False):
     """Runs tasks: a run's ports, and how many agents may work at once."""
 
     run: Run
@@ -55,32 +55,32 @@ class Crew(Struct, eq=False):
     agents: asyncio.Semaphore
     beginnings: Beginnings
 
-    async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
+    async def run_task(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """Run a task and all below it to its outcome. With `again` a blocked one is retried with that model."""
         run, ports = self.run, self.ports
         if ports.executor is not None and ports.executor.takes(path, first):
             async with self.agents:
-                return await ports.executor.carry(run, path, first, again)
+                return await ports.executor.run_task(run, path, first, again)
         async with ports.store.claim(run.name, path, ports.worker, run.rules.lease) as claim:
-            book = await Book.open(claim, ports)
-            if events := _build_arrival(book.task, first, again, worker_name(ports.worker)):
-                await book.write(events)
-            self.beginnings.opened(book)
+            stream = await TaskStream.open(claim, ports)
+            if events := _build_arrival(stream.task, first, again, worker_name(ports.worker)):
+                await stream.write(events)
+            self.beginnings.opened(stream)
             try:
                 async with self.agents:
-                    return await drive_task(run, book, ports, self._run_steps)
+                    return await drive_task(run, stream, ports, self._run_steps)
             finally:
                 self.beginnings.closed(path)
 
-    async def _run_steps(self, book: Book, site: Site) -> None:
+    async def _run_steps(self, stream: TaskStream, runtime: TaskRuntime) -> None:
         """A parent gives its slot to its children meanwhile."""
         # A parent that kept its place while it waits would block its own children with `--jobs 1`.
         self.agents.release()
         try:
-            await Steps(self, book, MergeQueue(book.merging), site).run_to_end()
+            await Steps(self, stream, MergeQueue(stream.merging), runtime).run_to_end()
         finally:
             await self.agents.acquire()
-        site.moved()
+        runtime.moved()
 
     async def discard(self, path: str) -> None:
         await self.ports.workspaces.discard(self.run.name, path)
@@ -89,36 +89,36 @@ class Crew(Struct, eq=False):
         """Append to a task's stream from outside its own loop."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
-            book = await Book.open(claim, ports)
-            await book.write(events)
-            return book.task
+            stream = await TaskStream.open(claim, ports)
+            await stream.write(events)
+            return stream.task
 
     async def end(self, path: str, to: State, why: str) -> Task:
         """End a task as it is, and everything running below it. What was spent there is charged to its parent; finished
         work stays on its own branch."""
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
-            book = await Book.open(claim, ports)
-            await self.end_children(book, why)
-            task = book.task
+            stream = await TaskStream.open(claim, ports)
+            await self.end_children(stream, why)
+            task = stream.task
             if task.created and task.state not in SETTLED:
                 if task.tree != task.base:
-                    async for events in conclude(to, why, task, Site(self.run, ports)):
-                        await book.write(events)
+                    async for events in conclude(to, why, task, TaskRuntime(self.run, ports)):
+                        await stream.write(events)
                 else:
-                    await book.write([e.StateChanged(to, why)])
+                    await stream.write([e.StateChanged(to, why)])
             await self.discard(path)
-            return book.task
+            return stream.task
 
-    async def end_children(self, book: Book, why: str) -> None:
+    async def end_children(self, stream: TaskStream, why: str) -> None:
         """End a task's running steps, and what merges their work onto the head. From the leaves up: what a child spent
         has to be known before its parent is settled."""
-        for name, started in book.task.children.running.items():
-            child = await self.end(child_path(book.task.id, started.task), State.CANCELLED, why)
+        for name, started in stream.task.children.running.items():
+            child = await self.end(child_path(stream.task.id, started.task), State.CANCELLED, why)
             for merging in await list_merge_tasks(self.run.name, self.ports, child):
                 await self.end(merging.id, State.CANCELLED, CALLED_OFF)
             spend = await self.spent(child)
-            await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
+            await stream.write([e.ChildSettled(name, State.CANCELLED, why, stream.task.tree, spend)])
 
     async def spent(self, task: Task) -> Spend:
         """Spent by a task, all below it, and those that merge its work onto the head."""
@@ -130,26 +130,26 @@ class Crew(Struct, eq=False):
 class Steps(Struct, eq=False):
     """The smaller steps of one task while they run."""
 
-    crew: Crew
-    book: Book
-    train: MergeQueue
-    site: Site
+    task_runner: TaskRunner
+    stream: TaskStream
+    merge_queue: MergeQueue
+    runtime: TaskRuntime
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    parked: dict[str, int] = field(default_factory=dict)
+    out_of_budget: dict[str, int] = field(default_factory=dict)
     """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
     changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
     """Differences between trees, cached."""
 
     async def run_to_end(self) -> None:
         """Run until the steps are finished, or the task rests."""
-        book, live = self.book, self.live
+        stream, live = self.stream, self.live
         said = asyncio.Event()
-        unwatch = self.crew.ports.inbox.watch(said.set)
+        unwatch = self.task_runner.ports.inbox.watch(said.set)
         try:
-            if is_joined(book.task):
+            if is_joined(stream.task):
                 await self._call_off()
-            await book.amend(list_regrants)
-            for name, started in book.task.children.running.items():  # Started by an earlier process.
+            await stream.amend(list_regrants)
+            for name, started in stream.task.children.running.items():  # Started by an earlier process.
                 self._start(self._find_step(name), started.task)
             while True:
                 if self._may_begin():
@@ -162,70 +162,72 @@ class Steps(Struct, eq=False):
                 hearing.cancel()
                 for name in [name for name, work in live.items() if work.done()]:
                     live.pop(name).result()
-                if is_joined(book.task):
+                if is_joined(stream.task):
                     await self._call_off()
         finally:
             unwatch()
             await _cancel_all(live.values())
-        if book.task.halt is None and self.crew.ports.stop.requested:
-            await book.write([e.TaskHalted(*self.crew.ports.stop.halt)])
+        if stream.task.halt is None and self.task_runner.ports.stop.requested:
+            await stream.write([e.TaskHalted(*self.task_runner.ports.stop.halt)])
 
     def _may_begin(self) -> bool:
-        task = self.book.task
-        return not self.crew.ports.stop.requested and task.halt is None and not task.plan.review
+        task = self.stream.task
+        return not self.task_runner.ports.stop.requested and task.halt is None and not task.plan.review
 
     def _find_step(self, name: str) -> Step:
-        return next(step for step in self.book.task.plan.steps if step.name == name)
+        return next(step for step in self.stream.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
         """Start everything that is ready. What is ready is recomputed after each event."""
-        book = self.book
-        await book.hear()
-        await read_messages(book, self.site)
-        for name, free in list(self.parked.items()):
+        stream = self.stream
+        await stream.hear()
+        await read_messages(stream, self.runtime)
+        for name, free in list(self.out_of_budget.items()):
             # When no running step can give anything back, the first one has to make do with what is left.
-            if not self.live or book.task.left.rounds > free:
-                del self.parked[name]
-                self._start(self._find_step(name), book.task.children.running[name].task)
+            if not self.live or stream.task.left.rounds > free:
+                del self.out_of_budget[name]
+                self._start(self._find_step(name), stream.task.children.running[name].task)
         # Only the first move is carried out, because every event can change what the others would be.
-        while found := list_moves(book.task, touched := await self._find_touched()):
+        while found := list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
                 case Skip(step, why):
-                    tree, spend = book.task.tree, Spend()
-                    await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
+                    tree, spend = stream.task.tree, Spend()
+                    await stream.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
                 case EndPass(why):
-                    await book.write([e.PassEnded(book.task.children.passes, why)])
+                    await stream.write([e.PassEnded(stream.task.children.passes, why)])
                 case Jump(step):
-                    why, tree = f"{step.do}: later steps of this pass are skipped", book.task.tree
-                    await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
+                    why, tree = f"{step.do}: later steps of this pass are skipped", stream.task.tree
+                    await stream.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
                 case GoTo(state, to, why):
-                    await book.write([e.TransitionTaken(state, to, why)])
+                    await stream.write([e.TransitionTaken(state, to, why)])
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
                     # Not begun rather than begun and waiting for a place: a step starts from the head as it is then,
                     # and the later it starts the less there is to merge.
-                    if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
+                    if len(self.live) >= self.task_runner.run.jobs or (self.live and not stream.task.left.rounds):
                         return
                     # The grant is computed while the stream is held: two steps that begin at once cannot be given the
                     # same rounds.
-                    await book.amend(lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))])
+                    await stream.amend(
+                        lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
+                    )
                     self._start(step, segment, wait)
-        if len(self.live) < self.crew.run.jobs:  # Else they wait for a free agent.
-            await book.amend(lambda task: _list_held(task, touched))
+        if len(self.live) < self.task_runner.run.jobs:  # Else they wait for a free agent.
+            await stream.amend(lambda task: _list_held(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
         """What the running steps have actually changed so far."""
-        task, found = self.book.task, {}
+        task, found = self.stream.task, {}
         if (
-            self.crew.run.jobs == 1
-            or len(self.live) >= self.crew.run.jobs
+            self.task_runner.run.jobs == 1
+            or len(self.live) >= self.task_runner.run.jobs
             or len(task.children.running) == len(task.plan.steps)
         ):
             return {}
         for name, started in task.children.running.items():
             files: Touched = {}
-            for each in self.crew.beginnings.under_way(child_path(task.id, started.task)):
+            for each in self.task_runner.beginnings.under_way(child_path(task.id, started.task)):
                 for path, adds in (await self._find_changed(each.base, each.tree)).items():
                     files[path] = adds and files.get(path, True)
             found[name] = files
@@ -235,70 +237,70 @@ class Steps(Struct, eq=False):
         if base == tree or not base:
             return {}
         if (base, tree) not in self.changed:
-            self.changed[base, tree] = list_touched_files(await self.crew.ports.workspaces.diff(base, tree))
+            self.changed[base, tree] = list_touched_files(await self.task_runner.ports.workspaces.diff(base, tree))
         return self.changed[base, tree]
 
     async def _take_over(self, step: Step) -> bool:
         """Whether an earlier run completed the step from the same start: then its work is reused."""
-        book, beginnings = self.book, self.crew.beginnings
-        first = await beginnings.first(book.task, step, book.task.budget.limits)
+        stream, beginnings = self.stream, self.task_runner.beginnings
+        first = await beginnings.first(stream.task, step, stream.task.budget.limits)
         done = await beginnings.done_before(first)
         if done is None:
             return False
-        async with book.merging:  # Nothing is merged onto the task's head between the check and the event.
-            if book.task.tree != first.base:
+        async with stream.merging:  # Nothing is merged onto the task's head between the check and the event.
+            if stream.task.tree != first.base:
                 return False
-            await book.write([done])
+            await stream.write([done])
         return True
 
     def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
         # The model that retries a blocked step; None: it starts, or continues as it was.
-        again: Tier | None = "strong" if step.name in self.book.task.children.reopened else None
+        again: Tier | None = "strong" if step.name in self.stream.task.children.reopened else None
         self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
 
     async def _call_off(self) -> None:
         """One step is enough: the others end here, and their work stays on their own branches."""
         await _cancel_all(self.live.values())
         self.live.clear()
-        self.parked.clear()
-        await self.crew.end_children(self.book, CALLED_OFF)
+        self.out_of_budget.clear()
+        await self.task_runner.end_children(self.stream, CALLED_OFF)
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """One step, from its start until its work is part of its parent."""
-        around = self.book.task
+        around = self.stream.task
         after = max(URGENCY.get() - weight(around.step), 0)
         # For all that this asyncio task starts.
         URGENCY.set(measure_urgency(around.plan.steps, step, after, around.step.parallel))
-        if wait and await self.crew.ports.stop.wait(wait):
+        if wait and await self.task_runner.ports.stop.wait(wait):
             return  # It starts when the run is resumed.
-        task = self.book.task
+        task = self.stream.task
         limits = task.children.running[step.name].grant
         grows = step.rounds is None  # What a person has set stays.
-        first = await self.crew.beginnings.first(task, step, limits, grows)
+        first = await self.task_runner.beginnings.first(task, step, limits, grows)
         path = child_path(task.id, segment)
-        child = await self._carry(step, path, first, again, Spend())
+        child = await self._run_step(step, path, first, again, Spend())
         if child.halt is None:
             await self._merge(step, child, again)
-        elif not await self._handle_halt(step, child, spend := await self.crew.spent(child)):
+        elif not await self._handle_halt(step, child, spend := await self.task_runner.spent(child)):
             why = f"its grant is spent: {child.halt.message}"
-            child = await self.crew.end(path, State.BLOCKED, why)
-            await self.book.write(
-                [context.build_settled_event(step, child, State.BLOCKED, why, self.book.task.tree, spend)]
+            child = await self.task_runner.end(path, State.BLOCKED, why)
+            await self.stream.write(
+                [context.build_settled_event(step, child, State.BLOCKED, why, self.stream.task.tree, spend)]
             )
 
-    async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
+    async def _run_step(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
         """Run a task for a step, with a grant that grows while there is budget for it. `before`: already spent on the
         step, as part of its grant."""
-        book = self.book
-        child = await self.crew.carry(path, first, again)
+        stream = self.stream
+        child = await self.task_runner.run_task(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
-            await book.amend(partial(_raise_grant, step, child, before))
-            limits = grants.subtract_spend(book.task.children.running[step.name].grant, before)
+            await stream.amend(partial(_raise_grant, step, child, before))
+            limits = grants.subtract_spend(stream.task.children.running[step.name].grant, before)
             # Nothing more to give now, but others are still at work: their rest may come back, so this is no end yet.
-            if limits == child.budget.limits and self._has_others(step) and is_fatal(book.task, step):
+            if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
                 break  # The other steps give back what they do not need.
             first = replace(first, limits=limits, grows=limits != child.budget.limits)
-            child = await self.crew.carry(path, first)
+            child = await self.task_runner.run_task(path, first)
         return child
 
     def _has_others(self, step: Step) -> bool:
@@ -307,47 +309,49 @@ class Steps(Struct, eq=False):
     async def _handle_halt(self, step: Step, child: Task, spend: Spend) -> bool:
         """A step's task rests after spending that much in all: the parent rests too, or the step waits for others to
         give something back. False: only its own grant is spent, and the parent continues without it."""
-        book, halt = self.book, child.halt
+        stream, halt = self.stream, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
-        if spent and not is_fatal(book.task, step) and can_afford(book.task, step, spend):
+        if spent and not is_fatal(stream.task, step) and can_afford(stream.task, step, spend):
             return False
         if spent and others:
-            self.parked[step.name] = book.task.left.rounds
-        elif book.task.halt is None:
-            await book.write([e.TaskHalted(halt.reason, halt.message, until=halt.until)])
+            self.out_of_budget[step.name] = stream.task.left.rounds
+        elif stream.task.halt is None:
+            await stream.write([e.TaskHalted(halt.reason, halt.message, until=halt.until)])
         return True
 
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
         """A child is finished: take over its work."""
-        book, crew = self.book, self.crew
-        queue = StepMerger(crew.run, crew.ports, book, self._carry)
+        stream, task_runner = self.stream, self.task_runner
+        queue = StepMerger(task_runner.run, task_runner.ports, stream, self._run_step)
         need = queue.need(child) if child.state is State.COMPLETED else None
         if need is not None:
-            crew.ports.doing(child.id, "waiting for its turn to be merged")
-        async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
-            state, why, tree, spend = child.state, child.why, book.task.tree, child.budget.spend
-            brought = None
+            task_runner.ports.doing(child.id, "waiting for its turn to be merged")
+        async with self.merge_queue.turn(need, partial(queue.guess, child), lambda: stream.task.tree) as queued:
+            state, why, tree, spend = child.state, child.why, stream.task.tree, child.budget.spend
+            merged_step = None
             if state is not State.COMPLETED:
-                spend = await crew.spent(child)
+                spend = await task_runner.spent(child)
             else:
-                await book.write([e.MergeStarted(step.name)])
-                with shown(crew.ports, child.id, f"merging into {book.task.id}"):
-                    brought = await queue.bring(step, child, again, car)
-                merged, spend = brought.task, brought.spend
+                await stream.write([e.MergeStarted(step.name)])
+                with shown(task_runner.ports, child.id, f"merging into {stream.task.id}"):
+                    merged_step = await queue.merge(step, child, again, queued)
+                merged, spend = merged_step.task, merged_step.spend
                 if merged.halt is not None:
                     if await self._handle_halt(step, merged, spend):
                         return
-                    merged = await crew.end(merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}")
+                    merged = await task_runner.end(
+                        merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}"
+                    )
                 tree = merged.tree
                 if merged.state is not State.COMPLETED:
-                    state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
+                    state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", stream.task.tree
             # Before it is settled, so that a kill leaves no orphan.
-            await crew.discard(child.id)
+            await task_runner.discard(child.id)
             settled = context.build_settled_event(step, child, state, why, tree, spend)
-            if brought is not None and state is State.COMPLETED:
-                settled = context.update_after_merge(settled, brought.task, brought.verdict, brought.said)
-            await book.write([settled])
+            if merged_step is not None and state is State.COMPLETED:
+                settled = context.update_after_merge(settled, merged_step.task, merged_step.verdict, merged_step.said)
+            await stream.write([settled])
 
 
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
@@ -368,7 +372,7 @@ def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker:
     """The events for entering a task: it starts, resumes after a halt or a crash, or is retried."""
     if not task.created:
         return [replace(first, worker=worker)]
-    # A ledger that has grown with its plan does not shrink back to its size before the plan.
+    # A budget that has grown with its plan does not shrink back to its size before the plan.
     limits = replace(
         first.limits, rounds=max(first.limits.rounds, task.budget.limits.rounds if task.budget.granted else 0)
     )

@@ -26,12 +26,18 @@ from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_spoken
+from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol
 from bough.engine.conclude import conclude, note_outcome
 from bough.engine.consult import Consulted, consult
 from bough.engine.person_messages import ask_question
 from bough.engine.planner_steps import Taken, ask_for_steps
-from bough.engine.task_workspace import Site, collect_facts, find_check_command, render_diff, render_system_prompt
+from bough.engine.task_workspace import (
+    TaskRuntime,
+    collect_facts,
+    find_check_command,
+    render_diff,
+    render_system_prompt,
+)
 from bough.ports import Batches
 
 DEAD_END = 600
@@ -42,17 +48,17 @@ PART = 24_000
 """Tokens of a conversation that a helper is shown at once."""
 
 
-def climb(command: c.Climb, task: Task, site: Site) -> Batches:
-    return _CLIMB[command.decision.rung](command.decision, task, site)
+def climb(command: c.Climb, task: Task, runtime: TaskRuntime) -> Batches:
+    return _CLIMB[command.decision.rung](command.decision, task, runtime)
 
 
-async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
+async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """A fresh agent with the same role starts from only what the task needs."""
     assert task.attempt is not None, "no context to prune"
     if task.in_text:  # Its prompt holds only what is needed anyway.
-        yield [await build_attempt(task, site, task.attempt.role, task.attempt.tier)]
+        yield [await build_attempt(task, runtime, task.attempt.role, task.attempt.tier)]
         return
-    messages, facts = task.attempt.messages, await collect_facts(task, site)
+    messages, facts = task.attempt.messages, await collect_facts(task, runtime)
     learned = _build_dead_end(task)
     facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
@@ -66,7 +72,7 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
             yield heard
         values = pruning.build_question(part, number, len(parts), facts, extract)
         try:
-            asked = await consult(task, site, "pruner", "fast", values)
+            asked = await consult(task, runtime, "pruner", "fast", values)
         except Unavailable as error:
             asked = Consulted((e.HelperFailed("pruner", str(error)),), None)
         heard = list(asked.events)
@@ -76,7 +82,7 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
         extract = asked.answer.text
     text = pruning.prune_context(extract, facts) if usable else pruning.prune_plainly(messages, facts)
     pruned = e.ContextPruned(measure_messages(messages), estimate_tokens(text), "model" if usable else "rule")
-    yield [*heard, *learned, pruned, await _build_attempt(task, site, text, task.attempt.tier)]
+    yield [*heard, *learned, pruned, await _build_attempt(task, runtime, text, task.attempt.tier)]
 
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
@@ -87,20 +93,20 @@ def _build_dead_end(task: Task) -> list[e.NoteKept]:
     return [e.NoteKept("dead_end", context.shorten_text(" ".join((trouble.says, *trouble.evidence)), DEAD_END))]
 
 
-async def _build_attempt(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
+async def _build_attempt(task: Task, runtime: TaskRuntime, text: str, tier: Tier) -> e.AttemptStarted:
     why = task.ladder.trouble.says if task.ladder.trouble else "the work was stuck"
     place = context.render_place(task)
     values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
-    told = context.render(site.ports.prompt("pruned"), values)
-    if agent := find_agent(task, site, role, tier):
+    told = context.render(runtime.ports.prompt("pruned"), values)
+    if agent := find_agent(task, runtime, role, tier):
         return e.AttemptStarted(
-            role, tier, await render_system_prompt(task, site, "outside"), told, "agent", agent=agent
+            role, tier, await render_system_prompt(task, runtime, "outside"), told, "agent", agent=agent
         )
-    return e.AttemptStarted(role, tier, await render_system_prompt(task, site), told)
+    return e.AttemptStarted(role, tier, await render_system_prompt(task, runtime), told)
 
 
-async def _use_stronger_model(decision: Decision, task: Task, site: Site) -> Batches:
+async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of several
     attempts at the same thing, one."""
     if task.plan.steps:
@@ -108,38 +114,38 @@ async def _use_stronger_model(decision: Decision, task: Task, site: Site) -> Bat
         yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
         return
     messages = task.attempt.messages if task.attempt else ()
-    text = pruning.prune_plainly(messages, await collect_facts(task, site))
-    spoken = find_spoken(task, site, "strong")
+    text = pruning.prune_plainly(messages, await collect_facts(task, runtime))
+    protocol_used = find_protocol(task, runtime, "strong")
     role = task.attempt.role if task.attempt else task.step.role
-    in_text = spoken.protocol == "text" and not find_agent(task, site, role, "strong")
-    fresh = build_attempt(task, site, role, "strong") if in_text else _build_attempt(task, site, text, "strong")
+    in_text = protocol_used.protocol == "text" and not find_agent(task, runtime, role, "strong")
+    fresh = build_attempt(task, runtime, role, "strong") if in_text else _build_attempt(task, runtime, text, "strong")
     yield [await fresh, *_continue(task, decision)]
 
 
-async def _switch_protocol(decision: Decision, task: Task, site: Site) -> Batches:
+async def _switch_protocol(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """The same work starts over in the other protocol, which the model uses from now on."""
     assert task.attempt is not None, "no conversation is open"
     attempt = task.attempt
     other: AnswerProtocol = "tools" if task.in_text else "text"
-    site.ports.protocols.learn(
-        site.ports.models[attempt.tier].name, other, f"{UNFIT[attempt.protocol]}: {_describe_reason(task, decision)}"
+    runtime.ports.protocols.learn(
+        runtime.ports.models[attempt.tier].name, other, f"{UNFIT[attempt.protocol]}: {_describe_reason(task, decision)}"
     )
-    yield [await build_attempt(task, site, task.step.role, attempt.tier, other), *_continue(task, decision)]
+    yield [await build_attempt(task, runtime, task.step.role, attempt.tier, other), *_continue(task, decision)]
 
 
-async def _try_again(decision: Decision, task: Task, site: Site) -> Batches:
+async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """Another attempt at the task by a model that acts in text. A repair continues the best one so far, any other
     starts from the beginning: independent attempts are worth more than variations of one mistake."""
     assert task.attempt is not None, "no attempt has failed"
     tier, best = task.attempt.tier, task.acceptance.best
-    note_outcome(task, site, won=False)
-    tactic = await choose_next_tactic(task, site, tier)
+    note_outcome(task, runtime, won=False)
+    tactic = await choose_next_tactic(task, runtime, tier)
     repairs = tactic == "repair" and best is not None
     tree = best.tree if best and repairs else task.base
     role: Role = "bug_hunter" if repairs else task.step.role
-    workspace = await site.open(task)
+    workspace = await runtime.open(task)
     await workspace.restore(tree)
-    begun = await build_attempt(replace(task, tree=tree), site, role, tier, tactic=tactic)
+    begun = await build_attempt(replace(task, tree=tree), runtime, role, tier, tactic=tactic)
     why = "the best attempt so far is repaired" if repairs else "another attempt from the beginning"
     yield [e.WorkspaceRestored(tree, why), begun, *_continue(task, decision)]
 
@@ -148,7 +154,7 @@ def _continue(task: Task, decision: Decision) -> list[e.AnyEvent]:
     return [e.StateChanged(State.IN_PROGRESS, decision.reason)] if task.state is State.TEST_FAILED else []
 
 
-async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
+async def _decompose(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
         return read_split(task.step, answer, frozenset())
 
@@ -156,12 +162,12 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
         task.step,
         task.id,
         _explain_trouble(task, decision),
-        diff=await render_diff(task, site),
+        diff=await render_diff(task, runtime),
         kept=context.list_learned_notes(task),
-        command=await find_check_command(task, site),
+        command=await find_check_command(task, runtime),
     )
     taken = _make_planned_events(task, "it is split")
-    async for batch in ask_for_steps(task, site, "decomposer", values, SPLIT, read, taken):
+    async for batch in ask_for_steps(task, runtime, "decomposer", values, SPLIT, read, taken):
         yield batch
 
 
@@ -173,7 +179,7 @@ def _explain_trouble(task: Task, decision: Decision) -> str:
     return "\n".join(text for text in said if text)
 
 
-async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
+async def _replan(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """New steps in place of the failed ones. Completed ones stay."""
     bad = {child.child for child in list_unsuccessful(task)} | {
         s.name for s in task.plan.steps if s.name not in task.children.settled
@@ -186,8 +192,8 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
         return read_replan(task.step, answer, kept, blocked, taken)
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
-    past = [await _describe_past(child, task, site) for child in task.children.settled.values()]
-    command = await find_check_command(task, site)
+    past = [await _describe_past(child, task, runtime) for child in task.children.settled.values()]
+    command = await find_check_command(task, runtime)
     values = prompt_values.build_replan_values(
         task.step,
         task.id,
@@ -197,18 +203,18 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
         command=command,
     )
     instead = _make_planned_events(task, "another approach", tuple(sorted(bad)))
-    async for batch in ask_for_steps(task, site, helper, values, SPLIT, read, instead):
+    async for batch in ask_for_steps(task, runtime, helper, values, SPLIT, read, instead):
         yield batch
 
 
-async def _describe_past(child: e.ChildSettled, task: Task, site: Site) -> Past:
+async def _describe_past(child: e.ChildSettled, task: Task, runtime: TaskRuntime) -> Past:
     """A finished step, with its work where that is not part of the task."""
     past = Past(child.child, child.state, child.result or child.why, child.files)
     if child.state is State.COMPLETED or not child.task:
         return past
     path = child_path(task.id, child.task)
-    begun = fold_task(path, await site.ports.store.read(site.run.name, path))
-    return replace(past, commit=begun.outcome.commit, work=await render_diff(begun, site))
+    begun = fold_task(path, await runtime.ports.store.read(runtime.run.name, path))
+    return replace(past, commit=begun.outcome.commit, work=await render_diff(begun, runtime))
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
@@ -217,8 +223,8 @@ def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) ->
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
-async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
-    async for batch in conclude(State.BLOCKED, _describe_reason(task, decision), task, site):
+async def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
+    async for batch in conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime):
         yield batch
 
 
@@ -227,15 +233,15 @@ def _describe_reason(task: Task, decision: Decision) -> str:
     return task.ladder.trouble.says.rstrip(".") if task.ladder.trouble else decision.reason
 
 
-async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
+async def _verify(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     yield [e.StateChanged(State.TESTING, "more steps are completed than blocked: it may be done")]
 
 
-async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
+async def focus_step(command: c.Focus, task: Task, runtime: TaskRuntime) -> Batches:
     """One focused step for what the check still finds."""
     assert task.acceptance.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in list_unsuccessful(task))
-    template = site.ports.prompt("focus")
+    template = runtime.ports.prompt("focus")
     step = build_focus_step(
         task.step, context.render_failure(task.acceptance.verdict), template, frozenset(task.children.begun)
     )
@@ -243,23 +249,25 @@ async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
     yield [e.Planned((step,), why, bad), e.StateChanged(State.DECOMPOSED, why)]
 
 
-async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
+async def _ask(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     """No one has to be there: the run waits, without a process."""
     told = render_report(task, _describe_reason(task, decision), asks=True)
-    question = task.talk.question or context.render(site.ports.prompt("ask"), {"report": told})
+    question = task.talk.question or context.render(runtime.ports.prompt("ask"), {"report": told})
     if not task.talk.question:
         yield [e.QuestionAsked(question)]
-    yield [await ask_question(question, task, site.ports) or e.TaskHalted("waiting", _describe_reason(task, decision))]
+    yield [
+        await ask_question(question, task, runtime.ports) or e.TaskHalted("waiting", _describe_reason(task, decision))
+    ]
 
 
-async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
+async def _give_up(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
     why = _describe_reason(task, decision)
     told = e.Reported(render_report(task, why))
-    async for batch in conclude(State.FAILED, why, task, site):
+    async for batch in conclude(State.FAILED, why, task, runtime):
         yield [told, *batch]
 
 
-_CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {
+_CLIMB: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "other_protocol": _switch_protocol,
     "attempts": _try_again,
     "prune": _prune,

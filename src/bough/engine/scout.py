@@ -10,7 +10,7 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.conversation.context import render
 from bough.core.conversation.structured_answer import parse_answer
-from bough.core.errors import Passing, Refused
+from bough.core.errors import Refused, TransientError
 from bough.core.journal.run_fold import Run
 from bough.core.planning.tool_specs import SCOUT
 from bough.core.tree.task import Task
@@ -41,7 +41,7 @@ async def find_check(
     prompt = helper_prompt(f"{task.id}#scout", question, ports, "fast", SCOUT)
     try:
         answer = await ports.models["fast"].ask(prompt, lambda text: None)
-    except (Passing, Refused) as error:
+    except (TransientError, Refused) as error:
         return e.CheckScouted(refused={"": str(error)}), None
     found = parse_answer(answer, SCOUT, _Proposed)
     commands = () if isinstance(found, str) else found.commands[:MOST_COMMANDS]

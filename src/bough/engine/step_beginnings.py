@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.agent_choice import choose_agent
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import WorkspaceError
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -22,7 +22,7 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.command_values import fill_command
 from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.placeholders import LIVE, fill_places
-from bough.engine.task_loop import Book
+from bough.engine.task_loop import TaskStream
 from bough.ports import Ports
 
 OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "TransitionTaken", "TaskRewound")
@@ -35,15 +35,15 @@ class Beginnings:
     def __init__(self, run: Run, ports: Ports) -> None:
         self._run = run
         self._ports = ports
-        self._books: dict[str, Book] = {}
+        self._books: dict[str, TaskStream] = {}
         self._done: dict[str, tuple[str, str]] | None = None
 
-    def opened(self, book: Book) -> None:
-        self._books[book.task.id] = book
+    def opened(self, stream: TaskStream) -> None:
+        self._books[stream.task.id] = stream
 
     def under_way(self, path: str) -> list[Task]:
         """The running tasks at a path and below it."""
-        return [book.task for name, book in self._books.items() if name == path or name.startswith(f"{path}/")]
+        return [stream.task for name, stream in self._books.items() if name == path or name.startswith(f"{path}/")]
 
     def closed(self, task: str) -> None:
         self._books.pop(task, None)

@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.budget import grants
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -29,10 +29,10 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.merge_proof import MergeProof
 from bough.engine.merge_queue import Guess, QueuedStep
-from bough.engine.task_loop import Book
+from bough.engine.task_loop import TaskStream
 from bough.ports import Merged, Ports
 
-Carry = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
+RunStep = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
 """Runs a task for a step that has already spent that much."""
 
 
@@ -49,7 +49,7 @@ def sum_spends(spends: Iterable[Spend]) -> Spend:
     return reduce(Spend.plus, spends, Spend())
 
 
-class Brought(Struct, frozen=True):
+class MergedStep(Struct, frozen=True):
     """The result: the task that has the work on top of the parent's tree, when it is completed."""
 
     task: Task
@@ -75,10 +75,10 @@ class StepMerger(Struct, eq=False):
 
     run: Run
     ports: Ports
-    book: Book
-    carry: Carry
+    stream: TaskStream
+    run_step: RunStep
 
-    async def guess(self, child: Task, car: QueuedStep, head: str) -> Guess | None:
+    async def guess(self, child: Task, queued: QueuedStep, head: str) -> Guess | None:
         """The step on top of an expected head; None when that cannot be told."""
         # There is nothing to merge then, and no time to be gained.
         if head in (child.base, child.tree):
@@ -86,16 +86,18 @@ class StepMerger(Struct, eq=False):
         merged = await self.ports.workspaces.merge(child.base, head, child.tree)
         if merged.conflicts:
             return None
-        car.expect_tree(merged.tree)
-        needed = (*self._list_needed(child), *car.needed)
-        merge = Merge(child.base, head, child.tree, merged.tree, needed, task_result.list_asked_probes(self.book.task))
+        queued.expect_tree(merged.tree)
+        needed = (*self._list_needed(child), *queued.needed)
+        merge = Merge(
+            child.base, head, child.tree, merged.tree, needed, task_result.list_asked_probes(self.stream.task)
+        )
         return Guess(merge, await self._prove(child, child, merge), merged.both)
 
     def need(self, child: Task) -> Needed:
         cases = child.acceptance.verdict.cases if child.acceptance.verdict else ""
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
-    async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
+    async def merge(self, step: Step, child: Task, again: Tier | None, queued: QueuedStep) -> MergedStep:
         """Merge the step's work onto the head. With `again` a merge that was given up is retried with that model."""
         # Read from the journal, not remembered: after a kill this is how half a merge is found.
         known = await list_merge_tasks(self.run.name, self.ports, child)
@@ -106,24 +108,24 @@ class StepMerger(Struct, eq=False):
             begun = times <= len(known) and known[times - 1].created
             tried, instructions = _Tried(), ""
             if not begun:
-                head = self.book.task.tree
+                head = self.stream.task.tree
                 if head in (work.base, work.tree):
-                    car.expect_tree(work.tree)
+                    queued.expect_tree(work.tree)
                     tried = await self._check_unmoved_head(step, child, work)
                     if not tried.why:
-                        return Brought(work, sum_spends(spends), work.acceptance.verdict, said)
+                        return MergedStep(work, sum_spends(spends), work.acceptance.verdict, said)
                 else:
-                    tried = await self._try(step, child, work, head, car)
+                    tried = await self._try(step, child, work, head, queued)
                 if tried.why == "" and tried.merge is not None:
-                    return Brought(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
+                    return MergedStep(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
                 if step.work:  # It was finished by itself: what does not fit is left out, and said.
-                    return Brought(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
+                    return MergedStep(replace(work, state=State.BLOCKED, why=tried.why), sum_spends(spends))
                 instructions = await self._render_brief(step, child, tried)
             # One that an earlier process started continues, whatever the head is now: its result is merged again.
             before = sum_spends(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
-            task = self.book.task
+            task = self.stream.task
             told = replace(
                 build_scope(task, step).child(step.context).told,
                 allowed=(*task.may_change, *child.test_changes.allowed),
@@ -131,12 +133,12 @@ class StepMerger(Struct, eq=False):
             first = e.TaskCreated(
                 focused, task.tree, limits, self.run.rules, task.ladder.means, told, grows=True, merge=tried.merge
             )
-            work = await self.carry(step, path, first, again, before)
+            work = await self.run_step(step, path, first, again, before)
             spends[times : times + 1] = [work.budget.spend]
             if work.halt is None:
                 await self.ports.workspaces.discard(self.run.name, path)
             if work.halt is not None or work.state is not State.COMPLETED:
-                return Brought(work, sum_spends(spends))
+                return MergedStep(work, sum_spends(spends))
             said = "\n\n".join(part for part in (said, work.acceptance.claim or "") if part)
             times += 1
 
@@ -144,30 +146,30 @@ class StepMerger(Struct, eq=False):
         """What is left of the step's grant, and what else the parent has: reserved before it is used."""
         # Reserved before the task exists, so that a kill between the two cannot give the same rounds to two.
         if not begun:
-            await self.book.amend(
+            await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
             )
-        return grants.subtract_spend(self.book.task.children.running[step.name].grant, before)
+        return grants.subtract_spend(self.stream.task.children.running[step.name].grant, before)
 
-    async def _try(self, step: Step, child: Task, work: Task, head: str, car: QueuedStep) -> _Tried:
+    async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
         """Merge the two, and see whether the result holds."""
-        guess = car.guess
+        guess = queued.guess
         if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
             made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
-            await self.book.write([made])
+            await self.stream.write([made])
             return _Tried(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merged, remade = await self._remake_lockfiles(child, merged)
-        accepted = task_result.list_asked_probes(self.book.task)
+        accepted = task_result.list_asked_probes(self.stream.task)
         merge = Merge(work.base, head, work.tree, merged.tree, self._list_needed(child), accepted)
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
-            await self.book.write([made])
+            await self.stream.write([made])
             why = f"git could not merge {', '.join(f'`{path}`' for path in merged.conflicts)}."
             return _Tried(merge, why, merged.conflicts, merged.says)
-        car.expect_tree(merged.tree)
+        queued.expect_tree(merged.tree)
         verdict = await self._prove(child, work, merge)
-        await self.book.write([e.ChildMerged(step.name, merged.tree, (), verdict, merged.both, remade)])
+        await self.stream.write([e.ChildMerged(step.name, merged.tree, (), verdict, merged.both, remade)])
         if verdict.ruling == "passed":
             return _Tried(merge, verdict=verdict)
         why = _explain_refusal(verdict)
@@ -178,7 +180,7 @@ class StepMerger(Struct, eq=False):
 
     def _list_needed(self, child: Task) -> tuple[Needed, ...]:
         """The checks of the step itself and of those that landed meanwhile, with the tests that passed."""
-        task = self.book.task
+        task = self.stream.task
         steps = {each.name: each for each in task.plan.steps}
         needed = [self.need(child)]
         for other in conflict_brief.list_merged_meanwhile(task, child.base):
@@ -199,17 +201,17 @@ class StepMerger(Struct, eq=False):
 
     def _is_last(self, child: Task) -> bool:
         """The goal is judged next: its check runs then, on the tree that this step comes to."""
-        task = self.book.task
+        task = self.stream.task
         others = (each.name for each in task.plan.steps if each.name != child.step.name)
         return task.id == GOAL and not child.step.work and all(name in task.children.settled for name in others)
 
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
         """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
         and what finished steps have passed were not."""
-        accepted = task_result.list_asked_probes(self.book.task)
+        accepted = task_result.list_asked_probes(self.stream.task)
         if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
-        merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._list_needed(child), accepted)
+        merge = Merge(work.base, self.stream.task.tree, work.tree, work.tree, self._list_needed(child), accepted)
         verdict = child.acceptance.verdict
         if not self._is_last(child):
             workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
@@ -218,7 +220,7 @@ class StepMerger(Struct, eq=False):
             verdict = await self._run_probes(work, replace(merge, needed=()), verdict)
         if verdict.ruling == "passed":
             return _Tried()
-        await self.book.write([e.ChildMerged(step.name, work.tree, (), verdict)])
+        await self.stream.write([e.ChildMerged(step.name, work.tree, (), verdict)])
         return _Tried(merge, _explain_refusal(verdict))
 
     async def _run_probes(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
@@ -274,12 +276,12 @@ class StepMerger(Struct, eq=False):
         merge = tried.merge
         assert merge is not None
         texts = await self.ports.workspaces.texts(merge.tree, tried.conflicts)
-        beside = conflict_brief.list_merged_meanwhile(self.book.task, child.base)
+        beside = conflict_brief.list_merged_meanwhile(self.stream.task, child.base)
         told = conflict_brief.render_conflicts(tried.conflicts, tried.says, texts)
         values = {
             "why": tried.why,
             "theirs": conflict_brief.describe_intent(child.step, task_result.get_summary(child)),
-            "ours": conflict_brief.describe_intents(self.book.task, beside, tried.conflicts),
+            "ours": conflict_brief.describe_intents(self.stream.task, beside, tried.conflicts),
             "conflicts": context.render_section("The conflicts", told),
         }
         return context.render(self.ports.prompt("merge"), values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from bough.core.budget.ledger import seconds_left
+from bough.core.budget.limits import seconds_left
 from bough.core.commands import Command, Conclude, ReadMessage, Rest, describe_work, takes_long
 from bough.core.decide import decide
 from bough.core.errors import DiskFull
@@ -16,11 +16,11 @@ from bough.core.tree.next_moves import is_over
 from bough.core.tree.task import Task
 from bough.engine.perform import perform
 from bough.engine.person_messages import collect_received, find_unread
-from bough.engine.task_workspace import Site
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports
 
 
-class Book:
+class TaskStream:
     """A task's stream while we hold it, and the task as of its last event."""
 
     def __init__(self, claim: Claim, task: Task, ports: Ports) -> None:
@@ -32,7 +32,7 @@ class Book:
         """The merge queue: finished steps are merged onto the task's head one after the other."""
 
     @classmethod
-    async def open(cls, claim: Claim, ports: Ports) -> Book:
+    async def open(cls, claim: Claim, ports: Ports) -> TaskStream:
         return cls(claim, fold_task(claim.task, await ports.store.read(claim.run, claim.task)), ports)
 
     async def write(self, events: Sequence[AnyEvent]) -> None:
@@ -67,72 +67,72 @@ class Book:
             self._ports.recorded(record)
 
 
-Tend = Callable[[Book, Site], Awaitable[None]]
+RunSteps = Callable[[TaskStream, TaskRuntime], Awaitable[None]]
 """Runs the smaller steps of a task, until all are finished or it rests."""
 
 
-async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
+async def drive_task(run: Run, stream: TaskStream, ports: Ports, run_steps: RunSteps) -> Task:
     """Drive the task until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and
     recovery is to read, fold and decide again."""
     if run.checked is not None:
         ports.verifier.prefer(run.checked.command, run.checked.scouted)
-    site = await Site.enter(run, book.task, ports)
-    site.record = book.write
+    runtime = await TaskRuntime.enter(run, stream.task, ports)
+    runtime.record = stream.write
     try:
-        return await _run_until_rest(book, site, ports, tend)
+        return await _run_until_rest(stream, runtime, ports, run_steps)
     finally:
-        await site.leave()
+        await runtime.leave()
 
 
-async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> Task:
-    while not book.task.resting:
-        if book.task.gathering and not is_over(book.task) and not book.task.plan.review:
-            await tend(book, site)
+async def _run_until_rest(stream: TaskStream, runtime: TaskRuntime, ports: Ports, run_steps: RunSteps) -> Task:
+    while not stream.task.resting:
+        if stream.task.gathering and not is_over(stream.task) and not stream.task.plan.review:
+            await run_steps(stream, runtime)
             continue
-        await read_messages(book, site)
-        await book.hear()
-        command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
+        await read_messages(stream, runtime)
+        await stream.hear()
+        command = Rest(*ports.stop.halt) if ports.stop.requested else decide(stream.task, ports.clock())
         # A last look before the end: what a person said in this second must not be met by a task that is over.
-        if isinstance(command, Conclude) and (await book.hear(look=True) or find_unread(book.task, ports.inbox)):
+        if isinstance(command, Conclude) and (await stream.hear(look=True) or find_unread(stream.task, ports.inbox)):
             continue
-        await _carry_out(command, book, site)
-    return book.task
+        await _execute(command, stream, runtime)
+    return stream.task
 
 
-async def read_messages(book: Book, site: Site) -> None:
+async def read_messages(stream: TaskStream, runtime: TaskRuntime) -> None:
     """What people said to the run becomes part of what the goal asks, before anything else is decided."""
-    while not site.ports.stop.requested and (said := find_unread(book.task, site.ports.inbox)) is not None:
-        await _carry_out(ReadMessage(said), book, site)
-        if find_unread(book.task, site.ports.inbox) is said:
+    while not runtime.ports.stop.requested and (said := find_unread(stream.task, runtime.ports.inbox)) is not None:
+        await _execute(ReadMessage(said), stream, runtime)
+        if find_unread(stream.task, runtime.ports.inbox) is said:
             return  # The time is up.
 
 
-async def _carry_out(command: Command, book: Book, site: Site) -> None:
+async def _execute(command: Command, stream: TaskStream, runtime: TaskRuntime) -> None:
     """Long effects are cut off when the task's time is up: they are recovered on resume, as after a crash."""
-    timer, before = site.ports.timer, book.task.budget.spend.seconds
-    began, limits = timer(), book.task.budget.limits
-    left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None
+    timer, before = runtime.ports.timer, stream.task.budget.spend.seconds
+    began, limits = timer(), stream.task.budget.limits
+    left = seconds_left(stream.task.budget.spend, limits) if takes_long(command) else None
     what = describe_work(command)
     try:
         # Around the whole effect, since no tool, check or model call has to know how much time the run has left.
         async with asyncio.timeout(left) as limit:
             if what:
-                site.ports.doing(book.task.id, what)
-            async for events in perform(command, book.task, site):
+                runtime.ports.doing(stream.task.id, what)
+            async for events in perform(command, stream.task, runtime):
                 try:
-                    await book.write(events)
+                    await stream.write(events)
                 except DiskFull:
                     # What fills the disk is most often the checkout itself, which can be made again; these events
                     # cannot.
-                    await site.make_room()
-                    await book.write(events)
+                    await runtime.make_room()
+                    await stream.write(events)
     except TimeoutError:
         if not limit.expired():
             raise
-        uncounted = max(timer() - began, left or 0.0) - (book.task.budget.spend.seconds - before)
-        if not book.task.resting:
+        uncounted = max(timer() - began, left or 0.0) - (stream.task.budget.spend.seconds - before)
+        if not stream.task.resting:
             spent = f"the budget of {limits.minutes:.4g} minutes is spent"
-            await book.write([TaskHalted("budget", spent, uncounted)])
+            await stream.write([TaskHalted("budget", spent, uncounted)])
     finally:
         if what:
-            site.ports.doing(book.task.id, "")
+            runtime.ports.doing(stream.task.id, "")

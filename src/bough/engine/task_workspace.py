@@ -17,7 +17,7 @@ from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
 from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
-from bough.core.errors import Exhausted, Passing, Unavailable, Unkeepable
+from bough.core.errors import Exhausted, TransientError, Unavailable, Unkeepable
 from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
@@ -40,7 +40,7 @@ PATIENCE = 600.0
 """The longest `Retry-After` that is waited for, in seconds."""
 
 
-class Site(Struct, eq=False):
+class TaskRuntime(Struct, eq=False):
     """Where a task's effects happen: its workspace, once it has one, and the ports."""
 
     run: Run
@@ -59,18 +59,18 @@ class Site(Struct, eq=False):
     _moved: bool = False
 
     @classmethod
-    async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
+    async def enter(cls, run: Run, task: Task, ports: Ports) -> TaskRuntime:
         """Enter a task, perhaps after a crash: end what an earlier process left running and restore the workspace to
         the journal's state. What an interrupted call did is gone, and nothing that finished is lost."""
-        site = cls(run, ports)
+        runtime = cls(run, ports)
         if task.gathering:
             ports.verifier.begin(run, task)
-            site.moved()
+            runtime.moved()
         elif task.state is not State.PENDING and not task.resting:
-            workspace = await site.open(task)
+            workspace = await runtime.open(task)
             await ports.sandbox.sweep(workspace)
             await workspace.restore(task.tree)
-        return site
+        return runtime
 
     async def open(self, task: Task) -> Workspace:
         if self._workspace is None:
@@ -106,15 +106,15 @@ class Site(Struct, eq=False):
         self._moved = True
 
 
-async def collect_brief_values(task: Task, site: Site) -> dict[str, str]:
+async def collect_brief_values(task: Task, runtime: TaskRuntime) -> dict[str, str]:
     """Everything that the brief of an agent may mention."""
-    workspace = await site.open(task)
+    workspace = await runtime.open(task)
     if task.id != GOAL:
-        await asyncio.to_thread(write_goal_file, workspace, site.run.plan.goal.instructions)
+        await asyncio.to_thread(write_goal_file, workspace, runtime.run.plan.goal.instructions)
     project = _read_instructions(workspace)
-    check = await site.ports.verifier.find(task)
-    before = site.ports.verifier.before(task, check) if check else ""
-    return context.build_brief(task, check.command if check else "", await render_diff(task, site), project, before)
+    check = await runtime.ports.verifier.find(task)
+    before = runtime.ports.verifier.before(task, check) if check else ""
+    return context.build_brief(task, check.command if check else "", await render_diff(task, runtime), project, before)
 
 
 def write_goal_file(workspace: Workspace, goal: str) -> None:
@@ -125,28 +125,28 @@ def write_goal_file(workspace: Workspace, goal: str) -> None:
         Place(workspace.scratch, context.GOAL_FILE).write(f"{goal.rstrip()}\n".encode(), 0o444)
 
 
-async def render_system_prompt(task: Task, site: Site, template: str = "agent") -> str:
-    project = _read_instructions(await site.open(task))
-    return context.render(site.ports.prompt(template), {"project": context.render_instructions(project)})
+async def render_system_prompt(task: Task, runtime: TaskRuntime, template: str = "agent") -> str:
+    project = _read_instructions(await runtime.open(task))
+    return context.render(runtime.ports.prompt(template), {"project": context.render_instructions(project)})
 
 
-async def find_check_command(task: Task, site: Site) -> str:
-    check = await site.ports.verifier.find(task)
+async def find_check_command(task: Task, runtime: TaskRuntime) -> str:
+    check = await runtime.ports.verifier.find(task)
     return check.command if check else ""
 
 
-async def render_diff(task: Task, site: Site) -> str:
+async def render_diff(task: Task, runtime: TaskRuntime) -> str:
     """What the task changed so far."""
-    diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
+    diff = await runtime.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
     if len(diff) > DIFF_LIMIT:
-        stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
+        stat = await runtime.ports.workspaces.diff(task.base, task.tree, stat=True)
         diff = f"{diff[:DIFF_LIMIT]}\n… truncated: the whole change is\n{stat}"
     return diff
 
 
-async def collect_facts(task: Task, site: Site) -> EssentialFacts:
+async def collect_facts(task: Task, runtime: TaskRuntime) -> EssentialFacts:
     """What the task needs, whatever else of its conversation is dropped."""
-    workspaces = site.ports.workspaces
+    workspaces = runtime.ports.workspaces
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     messages = task.attempt.messages if task.attempt else ()
     edited = list_edits(messages)
@@ -156,7 +156,7 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
     return EssentialFacts(
         instructions=task.step.instructions,
         criteria=(*task.step.criteria, *task.said),
-        check=await find_check_command(task, site),
+        check=await find_check_command(task, runtime),
         files=await workspaces.texts(task.tree, paths),
         errors=list_errors(messages, task.rules.stuck.shells),
         dead_ends=context.list_dead_ends(task),
@@ -223,7 +223,7 @@ def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
     return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
 
 
-def estimate_broken_usage(error: Passing, shown: int, tools: Sequence[ToolSpec]) -> Usage:
+def estimate_broken_usage(error: TransientError, shown: int, tools: Sequence[ToolSpec]) -> Usage:
     """The usage of an answer that broke off: the question, and the part that arrived."""
     if error.usage is None or error.usage.input:
         return error.usage or Usage()
@@ -237,7 +237,7 @@ def build_halt(error: Unavailable) -> TaskHalted:
     return TaskHalted("unavailable", str(error))
 
 
-def compute_backoff(rules: Rules, failures: int, error: Passing) -> float:
+def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float:
     """Seconds to wait after a transport error that follows `failures` others."""
     # A server's wish counts only when it is longer than ours, and only up to a bound: some answer with hours.
     doubled = rules.backoff_first * 2.0**failures

@@ -27,7 +27,7 @@ from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.messages import Call
 from bough.core.planning.plan import Step, build_goal_step
-from bough.core.planning.size_estimate import Advice
+from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task_state import SETTLED, State
 from bough.ports import Approval
 from bough.steering import Stop
@@ -143,7 +143,7 @@ class EditorSession:
         said = await self._client.request_permission(session_id=self.id, tool_call=asked, options=options)
         return getattr(said.outcome, "option_id", None) == "yes"
 
-    async def _approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+    async def _approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         for number, step in enumerate(steps, 1):
             self.write(f"{number}. {step.title or step.name}: {step.instructions}")
         if self.stop.requested:
@@ -186,7 +186,7 @@ class EditorSession:
             else:
                 choices = replace(self.choices, continues=last.name) if last is not None else self.choices
                 work = opened.start(build_goal_step(text), choices, self._watch_name(opened, kept))
-            outcome = await self._carry_out(opened, work)
+            outcome = await self._run_to_end(opened, work)
             await self._end(opened, outcome)
             return outcome
 
@@ -202,7 +202,7 @@ class EditorSession:
 
         return replace(watch, recorded=recorded)
 
-    async def _carry_out(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    async def _run_to_end(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         # Events are recorded synchronously, and sending is not: updates are queued, and sent from here in order.
         under_way = asyncio.create_task(work)
         while not under_way.done():
@@ -213,7 +213,7 @@ class EditorSession:
             self.write(outcome.summary)
             allow = await self.permits("Existing tests would change. Allow it?", "Allow it", "Keep the tests")
             await opened.rule_on_changes(outcome.run, allow=allow)
-            return await self._carry_out(opened, opened.resume(outcome.run, self.choices, self.watch()))
+            return await self._run_to_end(opened, opened.resume(outcome.run, self.choices, self.watch()))
         return outcome
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:

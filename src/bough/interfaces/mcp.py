@@ -83,7 +83,7 @@ class Commands:
         said = await self.output(command, "--json", *arguments)
         return msgspec.json.decode(said, type=dict[str, Any])
 
-    async def carry(self, context: Context, seconds: float, command: str, *arguments: str) -> dict[str, Any]:
+    async def run_and_wait(self, context: Context, seconds: float, command: str, *arguments: str) -> dict[str, Any]:
         """Start a command that runs a goal, report its progress, and wait until it ends or `seconds` pass."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -171,7 +171,7 @@ async def _ask_consent(wishes: Annotated[dict[str, str], Resolve(_find_wishes)])
 
 
 def _add_running(server: MCPServer, commands: Commands) -> None:
-    """Tools that carry a run out and wait for it."""
+    """Tools that start a run and wait for it."""
 
     @server.tool()
     async def run(
@@ -191,17 +191,17 @@ def _add_running(server: MCPServer, commands: Commands) -> None:
         options = ["--yes", "--ask-later", "--jobs", str(jobs)]
         options += ["--check", check] if check else []
         options += ["--continue", continues] if continues else []
-        return await commands.carry(context, wait_seconds, "run", *options, "--", goal)
+        return await commands.run_and_wait(context, wait_seconds, "run", *options, "--", goal)
 
     @server.tool()
     async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
         """Answer a waiting run's question and resume it."""
-        return await commands.carry(context, 1e9, "answer", "--", run, text)
+        return await commands.run_and_wait(context, 1e9, "answer", "--", run, text)
 
     @server.tool()
     async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
         """Resume a run that was stopped, paused or interrupted."""
-        return await commands.carry(context, 1e9, "resume", "--", run)
+        return await commands.run_and_wait(context, 1e9, "resume", "--", run)
 
 
 def _add_looking(server: MCPServer, commands: Commands) -> None:

@@ -16,7 +16,7 @@ from bough.core.messages import Answer, Call, Prompt
 
 Reply = Answer | Awaitable[Answer]
 Item = Answer | Callable[[Prompt], Reply] | BaseException
-"""What a script is made of: an answer, a function of the prompt, or an error to raise (`Passing`, `Refused`)."""
+"""What a script is made of: an answer, a function of the prompt, or an error to raise (`TransientError`, `Refused`)."""
 
 
 class ScriptExhausted(AssertionError):

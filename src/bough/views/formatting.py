@@ -11,7 +11,7 @@ import time
 import unicodedata
 from functools import cache
 
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.textual.cleaning import CONTROL, escape_text
 
 _SPACE = r"\s+"

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.ids import parent_path
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from bough.core.budget.ledger import LAST_SHARE, Limits, Spend
+from bough.core.budget.limits import LAST_SHARE, Limits, Spend
 from bough.views.run_view import RunView
 
-Advice = tuple[str, str]
+Suggestion = tuple[str, str]
 """A command line and its purpose."""
 
 
-def list_next_steps(run: RunView, status: str, changed: bool) -> list[Advice]:
+def list_next_steps(run: RunView, status: str, changed: bool) -> list[Suggestion]:
     """Commands that make sense now, likeliest first; without changes, none that are about changes."""
     about_changes = ("bough diff ", "bough apply ")
     return [step for step in _list_steps(run, status) if changed or not step[0].startswith(about_changes)]
 
 
-def _list_steps(run: RunView, status: str) -> list[Advice]:
+def _list_steps(run: RunView, status: str) -> list[Suggestion]:
     name = run.name
     look = (f"bough diff {name}", "see the changes")
     partial = (f"bough apply {name} --partial", "apply the work even though it is not proven")

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from bough.core.backlog.decide import KINDS, GoalStanding, Kind
 from bough.core.backlog.state import Backlog, BacklogItem
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.ids import GOAL
 from bough.views.run_view import RunView
 

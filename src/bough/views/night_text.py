@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.views.formatting import (
     format_clock,
     format_cost,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State

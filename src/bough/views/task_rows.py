@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
 from bough.core.tree.task_state import State

@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.ladder.escalation import Trouble
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Step, describe_command

@@ -26,11 +26,11 @@ from bough.adapters.agents.tool_calls import Deed, find_simultaneous, make_call,
 from bough.adapters.sandboxes.approval import YES, Permit, escape_invisible, find_matching_pattern
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.sandboxes.view import find_private_folder
-from bough.core.errors import Passing, Refused
+from bough.core.errors import Refused, TransientError
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import title_of
-from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, WorkFolder
+from bough.ports import Sandbox, Talk, ToolResult, TurnEnded, TurnProgress, WorkFolder
 
 _LINE = 64 << 20
 """Bytes of one message."""
@@ -169,13 +169,13 @@ class AcpTalk:
         self._let_go()
         await asyncio.wait((self._turn,), timeout=_CANCEL)
         if not self._turn.done():
-            raise Passing(f"{self._agent.title} did not end its turn when asked to.")
+            raise TransientError(f"{self._agent.title} did not end its turn when asked to.")
 
-    async def heard(self, patience: float) -> Acting | TurnEnded:
+    async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         async with self._in_time():
             return await self._heard(patience)
 
-    async def _heard(self, patience: float) -> Acting | TurnEnded:
+    async def _heard(self, patience: float) -> TurnProgress | TurnEnded:
         while True:
             if ready := self._ready():
                 # Calls that it starts at once are reported one by one; those that belong together become one round.
@@ -186,7 +186,7 @@ class AcpTalk:
                 calls = tuple(make_call(deed, self._root) for deed in deeds)
                 writes = frozenset(deed.id for deed in deeds if deed.writes)
                 usage, cost = self._used(None)
-                return Acting(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
+                return TurnProgress(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
             if self._turn is not None and self._turn.done():
                 return await self._turn_ended()
             await self._wait(patience)
@@ -220,7 +220,7 @@ class AcpTalk:
             async with asyncio.timeout(longest):
                 yield
         except TimeoutError:
-            raise Passing(f"{self._agent.title} did not finish within {longest:g} s.") from None
+            raise TransientError(f"{self._agent.title} did not finish within {longest:g} s.") from None
 
     async def close(self) -> None:
         if self._turn is not None:
@@ -290,7 +290,7 @@ class AcpTalk:
         except (acp.RequestError, ConnectionError) as error:
             raise await self._gone(error) from error
         if ended.stop_reason == "cancelled":
-            raise Passing(f"{self._agent.title} cancelled its own turn.")
+            raise TransientError(f"{self._agent.title} cancelled its own turn.")
         usage, cost = self._used(ended.usage)
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
@@ -319,7 +319,7 @@ class AcpTalk:
     async def _wait(self, patience: float) -> None:
         """For news, or until a call has waited long enough for its input."""
         if self._flooded:
-            raise Passing(self._flooded)
+            raise TransientError(self._flooded)
         unready = any(not deed.told for deed in self._deeds.values())
         self._news.clear()
         try:
@@ -327,7 +327,7 @@ class AcpTalk:
                 await self._news.wait()
         except TimeoutError:
             if not unready:
-                raise Passing(f"{self._agent.title} has sent nothing for {patience:g} s.") from None
+                raise TransientError(f"{self._agent.title} has sent nothing for {patience:g} s.") from None
 
     async def _ask(self, request: Awaitable[Any]) -> Any:
         try:
@@ -335,23 +335,23 @@ class AcpTalk:
                 return await request
         except TimeoutError:
             why = await self._pipes.why(0.0)
-            raise Passing(f"{self._agent.title} did not start within {_BEGIN:g} s. {why}".strip()) from None
+            raise TransientError(f"{self._agent.title} did not start within {_BEGIN:g} s. {why}".strip()) from None
         except (acp.RequestError, ConnectionError) as error:
             raise (await self._gone(error)) from error
 
-    async def _gone(self, error: Exception) -> Passing | Refused:
+    async def _gone(self, error: Exception) -> TransientError | Refused:
         if isinstance(error, acp.RequestError):
             return self._failed(error)
         why = await self._pipes.why()
         if not self._session:  # An agent that does not start now will not start next time either.
             return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
-        return Passing(f"{self._agent.title} is gone. {why}".strip())
+        return TransientError(f"{self._agent.title} is gone. {why}".strip())
 
-    def _failed(self, error: Exception) -> Passing | Refused:
+    def _failed(self, error: Exception) -> TransientError | Refused:
         if isinstance(error, acp.RequestError) and error.code == _AUTH:
             return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
         detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
-        return Passing(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
+        return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
 
 
 class _Ears:

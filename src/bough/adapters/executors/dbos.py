@@ -119,19 +119,19 @@ def _address(server: Server) -> tuple[str, str]:
 
 # ── the worker's side ───────────────────────────────────────────────────────────────────────────────────────────────
 
-Carry = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
+RunHanded = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
 """Runs a task; calls the function when the task rests: the remaining work needs no slot."""
 
 
 class Intake:
     """Takes tasks from the queues, never more than there are slots for, and runs them in the event loop."""
 
-    def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], carry: Carry) -> None:
+    def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], run_task: RunHanded) -> None:
         self._server = server
         self._executor = executor
         self._slots = slots
         self._tags = set(tags)
-        self._carry = carry
+        self._run_task = run_task
         self._loop = asyncio.get_running_loop()
         self._works: dict[str, asyncio.Task[str]] = {}
         self._taken: set[str] = set()
@@ -229,7 +229,7 @@ class Intake:
             self._taken.discard(name)
 
     async def _run(self, name: str, task: Handed) -> str:
-        work = self._works[name] = asyncio.ensure_future(self._carry(task, lambda: self._taken.discard(name)))
+        work = self._works[name] = asyncio.ensure_future(self._run_task(task, lambda: self._taken.discard(name)))
         try:
             return await work
         except asyncio.CancelledError:
@@ -328,7 +328,7 @@ class DbosExecutor:
         # It takes a second to load: that happens while the run is prepared.
         self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
-    async def carry(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
+    async def run_task(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
         await self._begin(run)
         waiting = self._waiting[path] = _Waiting(
             Task(path),

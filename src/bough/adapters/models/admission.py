@@ -23,7 +23,7 @@ from msgspec import Struct
 from bough.adapters.models.pace import Pace, Sent, read_allowance
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import estimate_tokens
-from bough.core.errors import Exhausted, Passing, Refused, Unavailable, WaitEnded
+from bough.core.errors import Exhausted, Refused, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Prompt
 from bough.core.urgency import URGENCY
 from bough.ports import Model
@@ -77,7 +77,7 @@ class Gate:
         sent = await self._wait(model, tokens, say, stop)
         try:
             yield Admission(self, sent)
-        except Passing as error:
+        except TransientError as error:
             self._fail(sent, error)
             raise
         except Exhausted as error:
@@ -144,7 +144,7 @@ class Gate:
         if soonest is not None:
             self._alarm = asyncio.get_running_loop().call_later(soonest, self._let_in)
 
-    def _fail(self, sent: Sent, error: Passing) -> None:
+    def _fail(self, sent: Sent, error: TransientError) -> None:
         probe = self.pace.probing and sent.number > self.pace.cut
         self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
         if probe and error.sign:
@@ -241,7 +241,7 @@ class FirstContact:
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
         try:
             answer = await self._model.ask(prompt, progress)
-        except Passing as error:
+        except TransientError as error:
             if error.nobody and not self._met:
                 raise Refused(str(error)) from error
             self._met = True
@@ -254,6 +254,6 @@ def _copy(error: Unavailable) -> Unavailable:
     """One for each who hears of it: an exception belongs to whoever catches it."""
     if isinstance(error, Exhausted):
         return Exhausted(str(error), error.until)
-    passing = Passing(str(error), error.retry_after if isinstance(error, Passing) else None)
-    passing.sign = error.sign if isinstance(error, Passing) else ""
-    return passing
+    transient = TransientError(str(error), error.retry_after if isinstance(error, TransientError) else None)
+    transient.sign = error.sign if isinstance(error, TransientError) else ""
+    return transient

@@ -1,7 +1,7 @@
 """What can go wrong between bough and a provider, as one of two errors with a sentence for the person.
 
-`Passing` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the provider's
-own message cut to a line; the key is redacted from it, however much of it a provider repeats.
+`TransientError` is worth a retry, `Refused` is not. A sentence says what happened, where, and what to do, with the
+provider's own message cut to a line; the key is redacted from it, however much of it a provider repeats.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
-from bough.core.errors import Exhausted, Passing, Refused, Sign, TooLong, Unavailable
+from bough.core.errors import Exhausted, Refused, Sign, TooLong, TransientError, Unavailable
 
 SHOWN = 300
 """Characters of a provider's own message that a person sees."""
@@ -144,7 +144,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
             f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.", "down"
         )
     if isinstance(error, Silent):
-        return Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
+        return TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
         if _is_certificate_error(error):
             return Refused(
@@ -152,9 +152,9 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
                 "check the base URL, or give the system the certificate of your own authority."
             )
         if is_unreachable(error):
-            passing = _pass(f"Nothing answers at {at.host} for {at.name}; {_advise_on_connection(at)}.", "down")
-            passing.nobody = True
-            return passing
+            transient = _pass(f"Nothing answers at {at.host} for {at.name}; {_advise_on_connection(at)}.", "down")
+            transient.nobody = True
+            return transient
         return _pass(
             f"{at.host} could not be reached for {at.name} ({at.sanitize(str(error))}); {_advise_on_connection(at)}.",
             "down",
@@ -177,30 +177,30 @@ def is_unreachable(error: BaseException | None) -> bool:
     return False
 
 
-def explain_cut_stream(at: Endpoint, detail: str = "") -> Passing:
-    return Passing(
+def explain_cut_stream(at: Endpoint, detail: str = "") -> TransientError:
+    return TransientError(
         f"The answer of {at.name} at {at.host} was cut off before its end{f' ({detail})' if detail else ''}."
     )
 
 
-def explain_garbled(at: Endpoint, sample: bytes) -> Passing:
+def explain_garbled(at: Endpoint, sample: bytes) -> TransientError:
     text = at.sanitize(sample[:200].decode(errors="replace"))
-    return Passing(f"{at.host} sent an invalid answer for {at.name}: {text!r}")
+    return TransientError(f"{at.host} sent an invalid answer for {at.name}: {text!r}")
 
 
 def explain_web_page(at: Endpoint) -> Refused:
     return Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL ({at.host}).")
 
 
-def explain_timeout(at: Endpoint, limit: float) -> Passing:
-    return Passing(
+def explain_timeout(at: Endpoint, limit: float) -> TransientError:
+    return TransientError(
         f"The answer of {at.name} at {at.host} timed out after {limit:g} s: if it is just slow, raise model_longest "
         "under [limits]."
     )
 
 
-def explain_oversize(at: Endpoint, limit: int) -> Passing:
-    return Passing(f"The answer of {at.name} at {at.host} was stopped after {limit // 1_000_000} MB.")
+def explain_oversize(at: Endpoint, limit: int) -> TransientError:
+    return TransientError(f"The answer of {at.name} at {at.host} was stopped after {limit // 1_000_000} MB.")
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -258,10 +258,10 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
     )
 
 
-def _pass(message: str, sign: Sign, wait: float | None = None) -> Passing:
-    passing = Passing(message, wait)
-    passing.sign = sign
-    return passing
+def _pass(message: str, sign: Sign, wait: float | None = None) -> TransientError:
+    transient = TransientError(message, wait)
+    transient.sign = sign
+    return transient
 
 
 def parse_window(words: str) -> int:

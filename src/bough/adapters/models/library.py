@@ -23,7 +23,7 @@ from bough.adapters.models.dialect import Options, ensure_content, repair_calls
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
 from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, sanitize_name
-from bough.core.errors import Passing, Refused, TooLong, UsageError
+from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
@@ -73,7 +73,7 @@ class LibraryModel:
             raise
         except TimeoutError as error:
             raise came.paid(faults.explain_timeout(self._at, self._longest)) from error
-        except Passing as error:
+        except TransientError as error:
             raise came.paid(error) from error.__cause__
         answer = self._answer(came.response)
         return replace(answer, cost=self._price(answer.usage, answer.model))
@@ -215,7 +215,7 @@ class _Came:
     def __init__(self) -> None:
         self.response: Any = None
 
-    def paid(self, error: Passing) -> Passing:
+    def paid(self, error: TransientError) -> TransientError:
         if self.response is not None:
             error.usage = replace(_usage(self.response), estimated=True)
         return error
@@ -304,7 +304,7 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
+        raise TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
     except x.ModelHTTPError as error:
         body = error.body
         words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon's own wrapping
@@ -315,7 +315,7 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
             at, error.status_code, wait, msgspec.json.encode(words if words else str(error), enc_hook=str)
         ) from error
     except x.ModelAPIError as error:
-        raise Passing(f"{at.host} could not be reached for {at.name}: {at.sanitize(str(error))}") from error
+        raise TransientError(f"{at.host} could not be reached for {at.name}: {at.sanitize(str(error))}") from error
     except x.UnexpectedModelBehavior as error:
         raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:

@@ -22,11 +22,11 @@ from bough.adapters.models.capabilities import Capabilities
 from bough.adapters.models.prices import PRICED
 from bough.adapters.models.wire import UNREADABLE
 from bough.core.ladder.tactics import Tally
-from bough.core.messages import AnswerProtocol, Spoken
+from bough.core.messages import AnswerProtocol, ModelProtocol
 from bough.trust.files import Place
 
 Setting = Literal["auto", "tools", "text"]
-NONE: Mapping[str, Spoken] = MappingProxyType({})
+NONE: Mapping[str, ModelProtocol] = MappingProxyType({})
 
 
 class ModelLesson(Struct, frozen=True, omit_defaults=True):
@@ -46,7 +46,7 @@ class KnownProtocols:
         settings: Mapping[str, Setting],
         said: Mapping[str, Capabilities],
         places: Mapping[str, str],
-        began: Mapping[str, Spoken] = NONE,
+        began: Mapping[str, ModelProtocol] = NONE,
     ) -> None:
         """`settings`: what the person sets, by model; `said`: what servers report; `places`: the addresses of models
         that are not served by their provider itself; `began`: what the run used when it started."""
@@ -57,26 +57,26 @@ class KnownProtocols:
         self._began = began
         self._learned = _load_lessons(file) if places else {}
 
-    def of(self, model: str) -> Spoken:
+    def of(self, model: str) -> ModelProtocol:
         setting, began = self._settings.get(model), self._began.get(model)
         if setting is None:  # The caller's own model: it is as capable as they say.
-            return Spoken()
+            return ModelProtocol()
         if setting != "auto":
-            return Spoken(setting, "you set it")
+            return ModelProtocol(setting, "you set it")
         if began is not None and not began.may_change:
             return began
         if model not in self._places and model.partition(":")[0] in PRICED:
-            return Spoken("tools", "the price list knows it, and such models call tools")
+            return ModelProtocol("tools", "the price list knows it, and such models call tools")
         lesson = self._recall(model)
         if lesson.protocol is not None:
-            return Spoken(lesson.protocol, lesson.why, may_change=True)
+            return ModelProtocol(lesson.protocol, lesson.why, may_change=True)
         if began is not None:
             return began
         said = self._said.get(model, Capabilities())
         if said.tools is False:
-            return Spoken("text", f"{said.server} says that it cannot call tools", may_change=True)
+            return ModelProtocol("text", f"{said.server} says that it cannot call tools", may_change=True)
         why = f"{said.server} says that it can call tools" if said.tools else "nothing is known about it yet"
-        return Spoken("tools", why, may_change=True, unknown=model in self._places)
+        return ModelProtocol("tools", why, may_change=True, unknown=model in self._places)
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
         if self._recall(model).protocol != protocol:

@@ -1,7 +1,7 @@
 """Requests to a provider and their answers: one HTTP client for all models of a process, and the reading of answers.
 
 A request is one body of bytes. An answer is read as it streams in (server-sent events) or as one JSON document when a
-server does not stream. Any error on the way is raised as `Passing` or `Refused`; see faults.py.
+server does not stream. Any error on the way is raised as `TransientError` or `Refused`; see faults.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
-from bough.core.errors import Passing, Unavailable, UsageError
+from bough.core.errors import TransientError, Unavailable, UsageError
 from bough.core.messages import Answer, Replied, Usage
 from bough.core.textual.cleaning import repair_surrogates
 
@@ -169,7 +169,7 @@ class Wire:
             raise _attach_usage(faults.explain_link_error(self._at, error, self._timeout), reader) from error
         except Complaint as complaint:
             raise _attach_usage(faults.explain_error(self._at, complaint.error), reader) from None
-        except Passing as error:
+        except TransientError as error:
             raise _attach_usage(error, reader) from error.__cause__
 
     async def _exchange(self, body: bytes, reader: AnswerReader) -> None:
@@ -324,7 +324,7 @@ def join_url(base_url: str, path: str) -> str:
 
 def _attach_usage(error: Unavailable, reader: AnswerReader) -> Unavailable:
     """An answer that broke off is charged as far as it came."""
-    if isinstance(error, Passing):
+    if isinstance(error, TransientError):
         came = reader.answer()
         output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
         if output or came.usage.input:

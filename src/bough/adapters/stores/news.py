@@ -7,7 +7,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.workspaces.watch import call_inotify
+from bough.adapters.workspaces.checkout_watch import call_inotify
 from bough.ports import Store
 
 LOOK = 5.0

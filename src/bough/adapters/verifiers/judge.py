@@ -115,7 +115,7 @@ class Judge:
             flaky=work.flaky,
             changed=work.question.changed if work.question is not None else (),
             disagreements=_limit_disagreements(found),
-            mended=() if failed else (await self._find_mended(work))[:LISTED],
+            fixed=() if failed else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
         )
@@ -143,7 +143,7 @@ class Judge:
             or await self._find_broken_dependents(work)
         )
 
-    async def _find_mended(self, work: CheckedWork) -> tuple[str, ...]:
+    async def _find_fixed(self, work: CheckedWork) -> tuple[str, ...]:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)

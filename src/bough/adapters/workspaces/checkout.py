@@ -10,6 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.checkout_watch import ChangedFolders
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     LINK,
@@ -26,7 +27,6 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Trash
 from bough.adapters.workspaces.stamps import get_kind, is_sure, look_at, make_stamp
-from bough.adapters.workspaces.watch import ChangedFolders
 from bough.core.errors import WorkspaceError
 from bough.trust import handles
 

@@ -98,7 +98,7 @@ class Exchange:
 
     # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def bring(self, tree: str) -> None:
+    def fetch_tree(self, tree: str) -> None:
         """Fetch the tree, when the store has it; otherwise the caller notices that it is missing."""
         if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
@@ -173,7 +173,7 @@ class _Published:
         return tree
 
     async def restore(self, tree: str) -> None:
-        await asyncio.to_thread(self._exchange.bring, tree)
+        await asyncio.to_thread(self._exchange.fetch_tree, tree)
         await self._inner.restore(tree)
         self._last = tree
 
@@ -190,7 +190,7 @@ class SharedWorkspaces(GitWorkspaces):
     def _prepared(self, *trees: str) -> Repository:
         repository = super()._prepared()
         for tree in trees:
-            self.exchange.bring(tree)
+            self.exchange.fetch_tree(tree)
         return repository
 
     async def take(self) -> str:

@@ -27,6 +27,7 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import (
     agent_repository,
+    checkout_watch,
     compiled_modules,
     disk,
     ownership,
@@ -34,7 +35,6 @@ from bough.adapters.workspaces import (
     saved_scan,
     shared_folders,
     spares,
-    watch,
 )
 from bough.adapters.workspaces.checkout import reclaim, stamp_folders
 from bough.adapters.workspaces.file_index import (
@@ -105,7 +105,7 @@ class GitWorkspaces(GitTrees):
         self._generated: list[str] | None = None
         self._link_ignored = link_ignored
         self._busy: dict[Path, threading.Lock] = {}
-        self._watches: dict[Path, watch.CheckoutWatch] = {}
+        self._watches: dict[Path, checkout_watch.CheckoutWatch] = {}
         self._made: dict[Path, Made] = {}
 
     @cached_property
@@ -280,11 +280,11 @@ class GitWorkspaces(GitTrees):
 
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
-    ) -> watch.CheckoutWatch | None:
+    ) -> checkout_watch.CheckoutWatch | None:
         """A watch over a checkout with these folders. `fresh`: it was just created, and nothing else uses it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
-        started = watch.start_watch(base)
+        started = checkout_watch.start_watch(base)
         if started is not None:
             self._watches[checkout] = started
             if known is not None:
@@ -350,7 +350,7 @@ class GitWorkspaces(GitTrees):
             self._spares.trash.put(part)
             known = None
             found = self._fill(part, None, wanted)
-        if watch.worth(wanted):
+        if checkout_watch.worth(wanted):
             self._made[checkout] = self._record(part, known, found).at(_find_index(checkout))
             # The index first. A checkout without one is filled from nothing again; an index without a checkout means
             # nothing.

@@ -23,6 +23,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.checkout_watch import ChangedFolders, CheckoutWatch
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     FOLDER,
@@ -37,7 +38,6 @@ from bough.adapters.workspaces.file_index import (
 )
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.stamps import is_sure, make_stamp
-from bough.adapters.workspaces.watch import ChangedFolders, CheckoutWatch
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import AllowedChange, Disagreement, Verdict
-from bough.core.budget.ledger import LAST_SHARE, find_reached_limit
+from bough.core.budget.limits import LAST_SHARE, find_reached_limit
 from bough.core.planning.plan import Plan, Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State

@@ -84,8 +84,8 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | 
         return None
     if seen.check and not verdict.changed:
         return Shown(one.number, "check")
-    if verdict.mended:
-        return Shown(one.number, "tests", verdict.mended[:NAMED])
+    if verdict.fixed:
+        return Shown(one.number, "tests", verdict.fixed[:NAMED])
     examined = isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
     if alone and seen.tests and examined:
         return Shown(one.number, "author", seen.tests[:NAMED])

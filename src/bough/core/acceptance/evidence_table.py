@@ -19,7 +19,9 @@ from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
-Standing = Literal["proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded"]
+RequirementStatus = Literal[
+    "proven", "refuted", "tested only by its author", "not shown", "nothing to run", "superseded"
+]
 KINDS = (
     *("RunStarted", "RequirementsRead", "TaskCreated", "Planned", "PlanChanged", "StateChanged", "CheckFinished"),
     *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
@@ -63,7 +65,7 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
     """One line of the table."""
 
     requirement: Requirement
-    standing: Standing
+    standing: RequirementStatus
     proofs: tuple[Proof, ...] = ()
     probes: tuple[ShownCase, ...] = ()
     shown: Shown | None = None
@@ -235,7 +237,7 @@ def _build_row(
     return Evidence(one, standing, proofs, cases, shown)
 
 
-_STANDINGS: dict[str, Standing] = {
+_STANDINGS: dict[str, RequirementStatus] = {
     "check": "proven",
     "tests": "proven",
     "probe": "proven",
@@ -248,7 +250,7 @@ _STANDINGS: dict[str, Standing] = {
 }
 
 
-def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> Standing:
+def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
     """Before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so what the probes say
     holds, whichever task achieved it."""
     if "failed" in outcomes:
@@ -267,7 +269,7 @@ def _is_proven_by_tests(proof: Proof) -> bool:
     """The person's tests failed before and pass now. If the author added tests too and the task is for several
     requirements, it is unknown which of them the person's own tests are about."""
     verdict = proof.verdict
-    return verdict is not None and bool(verdict.mended) and (proof.alone or not verdict.changed)
+    return verdict is not None and bool(verdict.fixed) and (proof.alone or not verdict.changed)
 
 
 def describe_standing(number: int, task: Task) -> str:

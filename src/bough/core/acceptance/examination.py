@@ -6,7 +6,7 @@ from bough.core import commands as c
 from bough.core.acceptance import earned
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
 from bough.core.acceptance.requirements import Requirement
-from bough.core.budget.ledger import describe_spent, find_reached_limit
+from bough.core.budget.limits import describe_spent, find_reached_limit
 from bough.core.conversation import context
 from bough.core.events import ExaminationSkipped, Examined
 from bough.core.ids import GOAL

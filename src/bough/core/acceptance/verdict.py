@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
 """`needs_approval`: the check passes, but original tests disagree with the work. `tampered`: only in old journals."""
@@ -160,7 +160,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
     """Original tests that fail on the new code. In a passing verdict: those that were allowed to."""
-    mended: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = field(default=(), name="mended")
     """Original tests, as they were before the run, that failed then and pass now; the first ones."""
     added: tuple[str, ...] = ()
     """Tests that pass and did not exist at the base of the task; the first ones."""

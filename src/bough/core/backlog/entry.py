@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import Step, build_goal_step

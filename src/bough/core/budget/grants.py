@@ -7,7 +7,7 @@ used yet), and the rest is *free*:
     spent + reserved + free = grant
 
 - A child's grant comes out of what is free when it starts, and the task's own calls come out of what is free while
-  children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the ledger.
+  children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the budget.
 - When a child is settled its reservation ends and what it really spent is added: the difference is free again.
 - Rounds: the smallest of 30 % of the parent's grant, the fair share, and what is free; at least one while any is free.
 - Where the fair share is too small to finish anything, the first child gets enough for that: too little for everyone
@@ -30,7 +30,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from bough.core.budget.ledger import Limits, Spend, compute_remaining
+from bough.core.budget.limits import Limits, Spend, compute_remaining
 
 N = TypeVar("N", int, float)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import Disagreement, Verdict
-from bough.core.budget.ledger import Spend, compute_remaining
+from bough.core.budget.limits import Spend, compute_remaining
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step

@@ -154,9 +154,9 @@ def _decode_value(text: str, start: int) -> tuple[Any, int]:
     except ValueError:  # A number with thousands of digits.
         return None, start + 1
     # A comma before a closing bracket outside strings has no other meaning: removing it is safe.
-    mended = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
+    repaired = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
     try:
-        value, length = _DECODER.raw_decode(mended)
+        value, length = _DECODER.raw_decode(repaired)
     except ValueError:
         return None, start + 1
     return value, start + length

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bough.core.acceptance.requirements import By, Requirement
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.events.base import Event
 from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Usage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import force_setattr
 
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.events.base import End, Event, Halt
-from bough.core.messages import Spoken, Usage
+from bough.core.messages import ModelProtocol, Usage
 from bough.core.planning.plan import Plan
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
@@ -51,7 +51,7 @@ class RunStarted(Event, frozen=True):
     """Names of variables that outside agents see, if the person set them for this run."""
     agent_network: str = ""
     """What outside agents can reach, if the person set it for this run."""
-    protocols: dict[str, Spoken] = {}
+    protocols: dict[str, ModelProtocol] = {}
     """The protocol of each model, by its name, and why: a resumed run and its workers use the same."""
     format: int = 1
     """The format of the run's events: `FORMAT` of the bough that started it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits, Spend
+from bough.core.budget.limits import Limits, Spend
 from bough.core.events.base import Event, Halt
-from bough.core.ladder.escalation import Means
+from bough.core.ladder.escalation import EscalationOptions
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.planning.plan import Step, Tier
 from bough.core.rules import Rules
@@ -21,7 +21,7 @@ class TaskCreated(Event, frozen=True):
     limits: Limits
     """The task's grant."""
     rules: Rules
-    means: Means = Means()
+    means: EscalationOptions = EscalationOptions()
     inherited: Inherited = Inherited()
     grows: bool = False
     """Its grant may still be raised: it halts before its hand-over round."""
@@ -88,7 +88,7 @@ class TaskHalted(Event, frozen=True):
 
 class TaskResumed(Event, frozen=True):
     limits: Limits
-    means: Means = Means()
+    means: EscalationOptions = EscalationOptions()
     grows: bool = False
     check: str = ""
     """The command that proves it from here on; empty: as before."""

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.journal.fold_changes import Apply, add_message, charge
 from bough.core.messages import Said
 from bough.core.tree.task import Task

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.journal.fold_changes import Apply, charge, clear_trouble, keep_notes
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note, TaskChildren

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.conversation.compaction import measure_messages
 from bough.core.messages import Message, Result
 from bough.core.tree.task import Attempt, Task

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.journal.fold_changes import Apply, charge, clear_trouble, count_tactic
 from bough.core.journal.round_fold import charge_failure
-from bough.core.stuck.detector import reset_watch
+from bough.core.stuck.detector import reset_memory
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State, check_transition
 
@@ -60,7 +60,7 @@ def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
 
 LADDER_EVENTS: dict[type, Apply] = {
     e.SignalRaised: lambda task, event, at: replace(
-        task, progress=replace(task.progress, signal=None, watch=reset_watch(task.progress.watch))
+        task, progress=replace(task.progress, signal=None, memory=reset_memory(task.progress.memory))
     ),
     e.Escalated: _apply_escalated,
     e.HelperAnswered: _apply_helper_answered,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.conversation.context import is_merge_segment
 from bough.core.ids import CONTROL, RUN, parent_path
 from bough.core.journal.task_fold import fold_task

@@ -5,12 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.conversation.compaction import compact_messages, count_useless, measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
-from bough.core.stuck.detector import Act, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.detector import Act, StuckMemory, Turn, observe_round, reset_memory
 from bough.core.stuck.masks import hash_text
 from bough.core.tree.task import Attempt, Task
 
@@ -51,7 +51,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
         ),
         ladder=replace(task.ladder, tactics=count_tactic(task.ladder.tactics, event.tactic)),
         round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
-        progress=replace(task.progress, attempts=number, watch=Watch(), signal=None, nudged=frozenset()),
+        progress=replace(task.progress, attempts=number, memory=StuckMemory(), signal=None, nudged=frozenset()),
         plan=replace(task.plan, split=()),
         acceptance=replace(
             task.acceptance,
@@ -227,9 +227,9 @@ def _note_progress(task: Task, call: Call, passed: int) -> Task:
 
 def _watch_round(task: Task) -> Task:
     """The round has ended: is the work making progress?"""
-    watch, signal = observe_round(task.progress.watch, Turn(task.round.text, task.round.acts), task.rules.stuck)
+    memory, signal = observe_round(task.progress.memory, Turn(task.round.text, task.round.acts), task.rules.stuck)
     return replace(
-        task, progress=replace(task.progress, watch=watch, signal=signal), round=replace(task.round, acts=())
+        task, progress=replace(task.progress, memory=memory, signal=signal), round=replace(task.round, acts=())
     )
 
 
@@ -246,8 +246,8 @@ def _apply_compacted(task: Task, event: e.Compacted, at: float) -> Task:
         exceeded="",
         useless=count_useless(attempt.useless, attempt.used, attempt.used - saved),
     )
-    watch = reset_watch(task.progress.watch)
-    return replace(task, attempt=smaller, progress=replace(task.progress, watch=watch))
+    memory = reset_memory(task.progress.memory)
+    return replace(task, attempt=smaller, progress=replace(task.progress, memory=memory))
 
 
 ROUND_EVENTS: dict[type, Apply] = {

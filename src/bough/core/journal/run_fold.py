@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Limits
-from bough.core.messages import Spoken
+from bough.core.budget.limits import Limits
+from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
@@ -49,7 +49,7 @@ class Run(Struct, frozen=True):
     """How it was applied, until it is undone."""
     endpoints: dict[str, str] = {}
     """The endpoint of each model, by its name; empty in old journals."""
-    protocols: dict[str, Spoken] = {}
+    protocols: dict[str, ModelProtocol] = {}
     """What its models used when it started."""
     listed: str = ""
     """The backlog and the goal in it that it works on."""

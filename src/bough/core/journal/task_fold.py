@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
 from bough.core.journal.children_fold import CHILDREN_EVENTS
 from bough.core.journal.fold_changes import Apply, charge, clear_trouble, get_attempt

@@ -80,7 +80,7 @@ class Trouble(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     evidence: tuple[str, ...] = ()
 
 
-class Means(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class EscalationOptions(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What is available to escalate with."""
 
     stronger: bool = False
@@ -96,7 +96,7 @@ class Situation(Struct, frozen=True):
     depth: int
     rules: LadderRules = LadderRules()
     planning: PlanningRules = PlanningRules()
-    means: Means = Means()
+    means: EscalationOptions = EscalationOptions()
     taken: dict[Rung, int] = {}
     """How often each rung was taken on this task."""
     working: bool = False

@@ -20,7 +20,7 @@ ASK, RECOMMEND = 10, 15
 recommended."""
 
 Proposal = Literal["leaf", "flat", "hierarchy"]
-Advice = Literal["take", "ask", "recommend"]
+ApprovalAdvice = Literal["take", "ask", "recommend"]
 
 
 class SizeEstimate(Struct, frozen=True, omit_defaults=True):
@@ -71,7 +71,7 @@ def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Propo
     return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
 
 
-def choose_advice(estimate: SizeEstimate) -> Advice:
+def choose_advice(estimate: SizeEstimate) -> ApprovalAdvice:
     """Whether a person should be asked about the proposal."""
     if estimate.atomic:
         return "take"

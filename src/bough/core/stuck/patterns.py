@@ -1,4 +1,4 @@
-"""Every way of being stuck, as one table: what it sees in the watch, how sure that is, and what would help.
+"""Every way of being stuck, as one table: what it sees in the memory, how sure that is, and what would help.
 
 The rows are tried from top to bottom; the first match wins.
 """
@@ -12,8 +12,8 @@ from msgspec import Struct
 from bough.core.spelling import shorten_line
 from bough.core.stuck.marks import Kind
 from bough.core.stuck.masks import count_repetitions, measure_likeness
+from bough.core.stuck.memory import RepeatedRound, StuckMemory
 from bough.core.stuck.signals import Pattern, Recommended, Signal, StuckRules, Turn
-from bough.core.stuck.watch import RepeatedRound, Watch
 
 
 class Found(Struct, frozen=True):
@@ -21,13 +21,13 @@ class Found(Struct, frozen=True):
     diagnosis: str
 
 
-Finder = Callable[[Watch, Turn, StuckRules], Found | None]
+Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
 
 
-def find_signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
+def find_signal(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Signal | None:
     """What the latest round shows, together with those before it."""
     for pattern, find, confidence, recommended in TABLE:
-        found = find(watch, turn, rules) if pattern in rules.patterns else None
+        found = find(memory, turn, rules) if pattern in rules.patterns else None
         if found is not None:
             return Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _list_evidence(turn))
     return None
@@ -36,12 +36,12 @@ def find_signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
 # ── one finder per pattern ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
     times = count_repetitions(turn.text)
     if times >= rules.chants:
-        return Found((watch.round,), f"One answer says the same thing {times} times.")
-    said = watch.said
+        return Found((memory.round,), f"One answer says the same thing {times} times.")
+    said = memory.said
     if len(said) < rules.silent or not all(
         measure_likeness(one.sketch, said[-1].sketch) >= rules.alike_call for one in said
     ):
@@ -49,31 +49,31 @@ def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | No
     return Found(tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool.")
 
 
-def monologue(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def monologue(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Answer after answer without a usable call."""
-    if len(watch.said) < rules.silent:
+    if len(memory.said) < rules.silent:
         return None
-    return Found(tuple(one.round for one in watch.said), f"{len(watch.said)} answers in a row call no tool.")
+    return Found(tuple(one.round for one in memory.said), f"{len(memory.said)} answers in a row call no tool.")
 
 
-def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """The same error again and again: in a row, or whatever was tried in between."""
-    run = _find_loop(watch.repeated, rules)
+    run = _find_loop(memory.repeated, rules)
     if run and run[-1].kind in FAILING:
         firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
             return Found(_list_rounds(run), f"{_render_tools(turn)} keeps failing in the same way, with {ways}.")
-    for latest in {one.error for one in watch.failed if one.round == watch.round}:
-        rounds = tuple(sorted({one.round for one in watch.failed if one.error == latest}))
+    for latest in {one.error for one in memory.failed if one.round == memory.round}:
+        rounds = tuple(sorted({one.round for one in memory.failed if one.error == latest}))
         if len(rounds) >= rules.errors_apart:
             return Found(rounds, f"The same error occurred {len(rounds)} times, whatever was tried in between.")
     return None
 
 
-def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def circular_tools(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """A cycle of calls with the same results; the same thing read again unchanged."""
-    run = _find_loop(watch.repeated, rules)
+    run = _find_loop(memory.repeated, rules)
     # Slightly different arguments are weaker evidence: that takes one more round.
     need = rules.repeats + (any(one.kind == "alike" for one in run))
     if len(run) < need:
@@ -83,28 +83,28 @@ def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     return Found(_list_rounds(run), f"{what} and again with the same results.")
 
 
-def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """The files go back and forth between states they had before."""
-    trees = watch.trees
-    if not trees or trees[-1].round != watch.round:
+    trees = memory.trees
+    if not trees or trees[-1].round != memory.round:
         return None
     again = {one.round for at, one in enumerate(trees) if any(one.tree == before.tree for before in trees[:at])}
     returned = sorted(again)
-    if len(returned) < rules.returns or returned[-1] != watch.round:
+    if len(returned) < rules.returns or returned[-1] != memory.round:
         return None
     return Found(tuple(returned), f"The files returned to an earlier state {len(returned)} times.")
 
 
-def no_progress(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def no_progress(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Nothing changed, the same tests pass and fail, and nothing new was read."""
-    if len(watch.idle) < rules.idle or watch.idle[-1] != watch.round:
+    if len(memory.idle) < rules.idle or memory.idle[-1] != memory.round:
         return None
-    return Found(watch.idle, f"{len(watch.idle)} rounds in a row changed nothing and found nothing new.")
+    return Found(memory.idle, f"{len(memory.idle)} rounds in a row changed nothing and found nothing new.")
 
 
-def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+def paging(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Read after read with different arguments, and none is used."""
-    reading = watch.reading
+    reading = memory.reading
     if len(reading) < rules.looks or len({one.shape for one in reading}) > 1:
         return None
     rounds = tuple(one.round for one in reading)

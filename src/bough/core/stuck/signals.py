@@ -54,7 +54,7 @@ class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """One sentence for people and for the model."""
     recommended: Recommended
     rounds: tuple[int, ...] = ()
-    """The rounds that show it, as the watch counts them."""
+    """The rounds that show it, as the memory counts them."""
     evidence: tuple[str, ...] = ()
     """The last of the repeated calls and results, shortened."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core.acceptance import examination
-from bough.core.budget.ledger import describe_spent, find_reached_limit
+from bough.core.budget.limits import describe_spent, find_reached_limit
 from bough.core.events import ExaminationSkipped
 from bough.core.planning.plan import Step
 from bough.core.spelling import shorten_line

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.budget import grants
-from bough.core.budget.ledger import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.budget.limits import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
 from bough.core.events import ChildSettled, ChildStarted
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap

@@ -8,7 +8,7 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import AllowedChange
 from bough.core.budget.grants import compute_free
-from bough.core.budget.ledger import Limits, Spend, compute_remaining
+from bough.core.budget.limits import Limits, Spend, compute_remaining
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.ids import depth
 from bough.core.ladder.escalation import Situation, Trouble

@@ -9,12 +9,12 @@ from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import AllowedChange, Verdict
-from bough.core.budget.ledger import Limits, Spend
-from bough.core.ladder.escalation import Decision, Means, Rung, Trouble
+from bough.core.budget.limits import Limits, Spend
+from bough.core.ladder.escalation import Decision, EscalationOptions, Rung, Trouble
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.stuck.detector import Act, Signal, Watch
+from bough.core.stuck.detector import Act, Signal, StuckMemory
 from bough.core.tree.inherited import Subject
 
 
@@ -93,7 +93,7 @@ class TaskProgress(Struct, frozen=True):
 
     attempts: int = 0
     """The number of attempts so far."""
-    watch: Watch = Watch()
+    memory: StuckMemory = StuckMemory()
     signal: Signal | None = None
     """Raised by the last round and not yet recorded."""
     nudged: frozenset[str] = frozenset()
@@ -107,7 +107,7 @@ class TaskProgress(Struct, frozen=True):
 class TaskLadder(Struct, frozen=True):
     """What went wrong, and the rungs taken to deal with it."""
 
-    means: Means = Means()
+    means: EscalationOptions = EscalationOptions()
     trouble: Trouble | None = None
     """The current trouble, until a rung has dealt with it."""
     rung: Decision | None = None

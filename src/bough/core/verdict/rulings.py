@@ -92,9 +92,9 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bo
     still = {case.id for case in now.failing}
     if not still or not still <= ({*aside, *known} if accepts else {*aside}):
         return ""
-    mended = sum(case.id in known for case in now.cases if case.outcome == "passed")
-    more = max(0, now.passed - before.passed - mended)
-    good = [f"{mended} previously failing now pass"] if mended else []
+    fixed = sum(case.id in known for case in now.cases if case.outcome == "passed")
+    more = max(0, now.passed - before.passed - fixed)
+    good = [f"{fixed} previously failing now pass"] if fixed else []
     good += [f"{more} new"] if more else []
     also = f" ({', '.join(good)})" if good else ""
     if still <= {*aside}:
@@ -208,8 +208,8 @@ def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
     known = {case.id for case in baseline.cases}
     passing = [case.id for case in now.cases if case.outcome == "passed"]
     files = {id for id in failed if "::" not in id}
-    mended = [id for id in passing if id in failed or find_file(id) in files]
-    return mended, [id for id in passing if id not in known and id not in {*mended}]
+    fixed = [id for id in passing if id in failed or find_file(id) in files]
+    return fixed, [id for id in passing if id not in known and id not in {*fixed}]
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:

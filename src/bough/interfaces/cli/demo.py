@@ -45,7 +45,7 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     from bough.core.planning.plan import build_goal_step
     from bough.demo import own_environment, recorded_model, unpack
     from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import carry_out
+    from bough.interfaces.cli.execution import run_to_end
     from bough.interfaces.cli.finish import finish_run
 
     project, recording = unpack(demo, folder)
@@ -60,7 +60,7 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     with own_environment():
         async with open_session(project, create=True) as opened:
             step = build_goal_step(demo.goal, check=demo.check)
-            outcome = await carry_out(opened, display, lambda watch: opened.start(step, choices, watch))
+            outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
             status = await finish_run(opened, outcome, apply=False, as_json=as_json)
     if not as_json:
         click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough rewind, bough apply.")

@@ -15,7 +15,7 @@ from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
 from bough.core.errors import BoughError, ClaimLost
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import Advice
+from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.interfaces.cli.display import Display
 from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.terminal.output import Line
@@ -27,7 +27,7 @@ LOOK = 30.0
 """Seconds between looks at the clock while waiting for the quota."""
 
 
-async def carry_out(
+async def run_to_end(
     session: Session,
     display: Display,
     work: Callable[[RunObserver], Awaitable[Outcome]],
@@ -122,7 +122,7 @@ def _make_watch(
     return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
 
 
-async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
     """The answer comes from elsewhere, unless the person wants to stop."""
     await stop.wait()
     return None

@@ -13,7 +13,7 @@ import click
 from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import UsageError
 from bough.core.planning.plan import Plan, Step
-from bough.core.planning.size_estimate import Advice
+from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.interfaces.cli.display import Display
 from bough.interfaces.terminal.output import make_output
 from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
@@ -49,7 +49,7 @@ class Person:
                 click.echo("\nAnswered elsewhere.")
                 raise
 
-    async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+    async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         """Their answer to a plan; None if they want to stop."""
         from msgspec.structs import replace
 
@@ -92,7 +92,7 @@ class Person:
             click.echo(f"This command{whose} needs your approval:\n\n  {shown}\n")
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
-    def _show(self, plan: Plan, advice: Advice) -> None:
+    def _show(self, plan: Plan, advice: ApprovalAdvice) -> None:
         page = make_output()
         if len(self.requirements) > 1:
             click.echo("Requirements:")

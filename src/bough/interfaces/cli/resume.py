@@ -41,7 +41,7 @@ async def resume_run(opened: Session, name: str, display: Display, choices: Choi
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
-    from bough.interfaces.cli.execution import carry_out, retry_on_quota
+    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
     from bough.interfaces.cli.finish import finish_run
     from bough.interfaces.terminal.output import is_interactive
     from bough.views.run_view import LIVE_KINDS
@@ -61,5 +61,5 @@ async def resume_run(opened: Session, name: str, display: Display, choices: Choi
     there = not as_json and is_interactive()
     opened = await opened.as_begun(name, choices)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await carry_out(opened, display, work, there=there)
+    outcome = await run_to_end(opened, display, work, there=there)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)

@@ -253,7 +253,7 @@ async def _run(
     from bough.core.planning.plan import Plan
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import carry_out, retry_on_quota
+    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
     from bough.interfaces.cli.finish import finish_run
     from bough.interfaces.terminal.output import is_interactive
 
@@ -270,5 +270,5 @@ async def _run(
         asked = None if isinstance(step, Plan) or not there else step
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
         elsewhere = asking is Asking.ELSEWHERE and not there
-        outcome = await carry_out(opened, display, work, asked, there, elsewhere)
+        outcome = await run_to_end(opened, display, work, asked, there, elsewhere)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)

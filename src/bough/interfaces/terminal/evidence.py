@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bough.core.acceptance.evidence_table import Evidence, Proof, Standing, Table
+from bough.core.acceptance.evidence_table import Evidence, Proof, RequirementStatus, Table
 from bough.interfaces.terminal.output import Line, TerminalOutput
 from bough.views.formatting import cut, one_line, pad, pluralize
 
-STYLES: dict[Standing, str] = {
+STYLES: dict[RequirementStatus, str] = {
     "proven": "green",
     "refuted": "red",
     "tested only by its author": "yellow",
@@ -106,8 +106,8 @@ def _describe_shown(row: Evidence) -> str:
 def _describe_proof(proof: Proof) -> str:
     verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
     commit = f", commit {proof.commit[:10]}" if proof.commit else ""
-    mended = proof.verdict.mended if proof.verdict is not None else ()
-    yours = f"; your tests that failed before: {_list_tests(mended)}" if mended else ""
+    fixed = proof.verdict.fixed if proof.verdict is not None else ()
+    yours = f"; your tests that failed before: {_list_tests(fixed)}" if fixed else ""
     own = f"; its own tests: {_list_tests(proof.tests)}" if proof.tests else ""
     examined = f"; {proof.examined}" if proof.examined else ""
     return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{yours}{own}{examined}"
@@ -141,8 +141,8 @@ def render_closing(table: Table, width: int = 100) -> list[Line]:
     return lines
 
 
-_AUTHOR: Standing = "tested only by its author"
-_CLOSING: tuple[tuple[Standing, str], ...] = (
+_AUTHOR: RequirementStatus = "tested only by its author"
+_CLOSING: tuple[tuple[RequirementStatus, str], ...] = (
     ("refuted", "Refuted"),
     ("not shown", "Not shown"),
     (_AUTHOR, "Tested only by its author"),

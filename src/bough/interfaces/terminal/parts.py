@@ -8,7 +8,7 @@ from bough.core.textual.cleaning import escape_text
 from bough.core.verdict.texts import FileChange
 from bough.interfaces.terminal.output import TerminalOutput
 from bough.views.formatting import one_line, pad
-from bough.views.next_steps import Advice
+from bough.views.next_steps import Suggestion
 
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "type changed"}
 STYLES = {"A": "green", "D": "red"}
@@ -57,7 +57,7 @@ def print_report(page: TerminalOutput, report: str, indent: int = 2) -> None:
             page.paragraph(margin, text=line, indent=indent)
 
 
-def print_advice(page: TerminalOutput, steps: list[Advice]) -> None:
+def print_advice(page: TerminalOutput, steps: list[Suggestion]) -> None:
     room = max((len(command) for command, _ in steps), default=0)
     for command, use in steps:
         page.line("  ", (pad(command, room), "bold"), (f"  {use}", "dim"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
-from bough.core.budget.ledger import Limits
+from bough.core.budget.limits import Limits
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 

@@ -1,4 +1,4 @@
-"""What must hold of the ledger at every event of a journal, whatever happened and in whatever order."""
+"""What must hold of the budget at every event of a journal, whatever happened and in whatever order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from msgspec.structs import astuple
 
 from bough.core import events as e
-from bough.core.budget.ledger import Spend
+from bough.core.budget.limits import Spend
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
 from bough.core.journal.task_fold import evolve_task, fold_task
 from bough.core.tree.task import Task
 from bough.views.run_view import LIVE_KINDS, view_run
 
 
-def assert_ledger(records: Iterable[e.Record]) -> dict[str, Task]:
+def assert_spend(records: Iterable[e.Record]) -> dict[str, Task]:
     """No level ever commits more than it has; nothing is charged twice or lost. Returns the tasks at the end."""
     tasks: dict[str, Task] = {}
     streams: dict[str, list[e.Record]] = {}

@@ -20,7 +20,7 @@ from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
 from bough.core.verdict.missing import Base, find_missing
 from bough.testing import ScriptedModel, call
-from tests.harness import allow_settings, carry_out, git
+from tests.harness import allow_settings, git, run_to_end
 
 PYPROJECT = """\
 [project]
@@ -63,7 +63,7 @@ def environment(root: Path) -> Path:
 
 def test_an_ignored_environment_is_used(library: Path) -> None:
     environment(library)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     assert outcome.completed
     (base,) = journal.of(e.BaseChecked)
     assert base.command == ".venv/bin/python -m pytest" and base.environment == "the environment in .venv"
@@ -81,7 +81,7 @@ def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
         asked.append(prompt)
         return DONE[0]
 
-    outcome, journal = carry_out(library, answer, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, answer, goal="Write NOTES.txt.", check=None)
     assert outcome.exit_status == 2 and not asked and not journal.of(e.RoundStarted)
     (halt,) = journal.of(e.RunHalted)
     assert halt.reason == "environment"
@@ -91,7 +91,7 @@ def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
 
 def test_a_mistyped_check_is_not_a_bug(library: Path) -> None:
     environment(library)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="pytst -q")
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check="pytst -q")
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     assert "the command `pytst` is not found" in journal.of(e.RunHalted)[0].message
 
@@ -100,7 +100,7 @@ def test_a_module_that_the_work_will_write_is_not_missing(library: Path) -> None
     environment(library)
     (library / "tests" / "test_new.py").write_text("from pairs import pairs\n\ndef test_it():\n    assert pairs()\n")
     new = call("write", path="pairs.py", content="def pairs():\n    return [1]\n")
-    outcome, journal = carry_out(library, [new, DONE[1]], goal="Make the tests pass.", check=None)
+    outcome, journal = run_to_end(library, [new, DONE[1]], goal="Make the tests pass.", check=None)
     assert outcome.completed, journal.of(e.RunHalted)
     assert journal.of(e.BaseChecked)[0].failed == 1
 
@@ -126,7 +126,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
     (library / "probe.py").write_text(script)
     spoil = call("bash", command="echo off > local.cfg; cat data/rows.csv; echo $GREETING-$ONLY; echo x > data/new")
     model = ScriptedModel([spoil, *DONE])
-    outcome, journal = carry_out(library, model, goal="Write NOTES.txt.", check="python3 probe.py")
+    outcome, journal = run_to_end(library, model, goal="Write NOTES.txt.", check="python3 probe.py")
     assert outcome.completed, [event.verdict for event in journal.of(e.CheckFinished)]
     said = journal.of(e.ToolFinished)[0].output
     assert "hello there-\n" in said and "1,2" in said
@@ -143,14 +143,14 @@ def test_a_service_runs_alongside_each_checkout(library: Path) -> None:
     (library / "probe.py").write_text(
         'import os, urllib.request as u\nassert u.urlopen(os.environ["WEB_URL"] + "/state").read() == b"up\\n"\n'
     )
-    outcome, _ = carry_out(library, DONE, goal="Write NOTES.txt.", check="python3 probe.py")
+    outcome, _ = run_to_end(library, DONE, goal="Write NOTES.txt.", check="python3 probe.py")
     assert outcome.completed
 
 
 def test_a_set_up_that_fails_halts_the_run(library: Path) -> None:
     (library / "bough.toml").write_text('[workspace]\nsetup = "echo no network; exit 3"\n')
     allow_settings(library)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="true")
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check="true")
     assert outcome.exit_status == 2 and "no network" in journal.of(e.RunHalted)[0].message
 
 
@@ -159,18 +159,18 @@ def test_a_red_suite_is_usable_when_the_person_says_so(library: Path) -> None:
     test = library / "tests" / "test_pair.py"
     test.write_text(test.read_text() + "\ndef test_red():\n    assert 1 == 2\n")
     choices = Choices(accept_failing=True)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=choices)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=choices)
     assert outcome.completed
     assert "1 test fails as it did before the" in journal.of(e.CheckFinished)[-1].verdict.reason
     worse = [call("write", path="pair.py", content="def pair(a, b):\n    return b, a\n"), DONE[1]]
     limited = Choices(accept_failing=True, rounds=2)
-    outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=limited)
+    outcome, journal = run_to_end(library, worse, goal="Worse.", check=None, choices=limited)
     assert not outcome.completed and journal.of(e.CheckFinished)[-1].verdict.ruling == "failed", "it is a new failure"
 
 
 def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> None:
     environment(library)
-    first, _ = carry_out(library, DONE, goal="Write NOTES.txt.", check="pytst")
+    first, _ = run_to_end(library, DONE, goal="Write NOTES.txt.", check="pytst")
     assert first.exit_status == 2
 
     async def go_on() -> None:
@@ -198,9 +198,9 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
     app.mkdir()
     (app / "pyproject.toml").write_text("[project]\nname = 'app'\n[tool.pytest.ini_options]\n")
     (app / "test_app.py").write_text("import helper\n\ndef test_it():\n    assert helper.help() == 1\n")
-    assert carry_out(app, DONE, goal="Write NOTES.txt.", check=None)[0].completed
+    assert run_to_end(app, DONE, goal="Write NOTES.txt.", check=None)[0].completed
     worse = [call("write", path="../lib/src/helper.py", content="def help():\n    return 2\n"), DONE[1]]
-    outcome, journal = carry_out(app, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    outcome, journal = run_to_end(app, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
     assert not outcome.completed
     assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
 
@@ -208,7 +208,7 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
 def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
     environment(library)
     (library / "Makefile").write_text("test:\n\techo all is well\n")
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     first, second = journal.of(e.BaseStarted)
     assert first.command == "make test" and second.command == ".venv/bin/python -m pytest"
     assert "`make test` runs no test" in second.why
@@ -216,14 +216,14 @@ def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path)
     assert base.command == second.command and base.passed == 1
     assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == second.command
     # What was found out about these files is not found out again.
-    assert [one.command for one in carry_out(library, DONE, goal="x", check=None)[1].of(e.BaseStarted)] == [
+    assert [one.command for one in run_to_end(library, DONE, goal="x", check=None)[1].of(e.BaseStarted)] == [
         "make test",
         second.command,
     ]
     # Failing tests are no reason to switch: they may show the very bug.
     (library / "Makefile").write_text("test:\n\tpython3 -m unittest -q bad\n")
     (library / "bad.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail()\n")
-    (base,) = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=1))[1].of(
+    (base,) = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=1))[1].of(
         e.BaseChecked
     )
     assert base.command == "make test" and base.failed == 1
@@ -241,7 +241,7 @@ def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(librar
     for name in ("one", "two"):
         (library / "tests" / f"{name}.test.js").write_text('require("mocha")\n')
     environment(library)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     assert journal.of(e.BaseChecked)[0].command == "npm test"
     assert "the command `linter` is not found" in journal.of(e.BaseChecked)[0].lacking
@@ -255,7 +255,7 @@ def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> 
         (library / "tests" / f"test_{name}.py").write_text("import only_here\n\ndef test_it():\n    pass\n")
     (library / "tests" / "test_plain.py").write_text("def test_it():\n    pass\n")
     command = "python3 -m pytest --continue-on-collection-errors"
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=command)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=command)
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
 
@@ -268,13 +268,13 @@ def test_a_command_that_only_the_end_of_a_check_needs_is_not_hunted(library: Pat
     right = call("write", path="pair.py", content="def pair(a, b):\n    return a, b\n")
     model = ScriptedModel([right, DONE[1]])
     with pytest.raises(SetupFailed, match=r"All tests pass, but the command `linter` is not found\. Install linter"):
-        carry_out(library, model, goal="Fix pair.", check="make test")
+        run_to_end(library, model, goal="Fix pair.", check="make test")
 
 
 def test_an_empty_submodule_is_named(library: Path) -> None:
     (library / ".gitmodules").write_text('[submodule "kit"]\n\tpath = tests/kit\n\turl = ../kit\n')
     (library / "Makefile").write_text("test:\n\ttests/kit/run tests\n")
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="make test")
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check="make test")
     assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
     said = journal.of(e.RunHalted)[0].message
     assert "the git submodule tests/kit is empty" in said and "git submodule update --init" in said
@@ -282,7 +282,7 @@ def test_an_empty_submodule_is_named(library: Path) -> None:
 
 def test_an_environment_is_used_without_a_sandbox_too(library: Path) -> None:
     environment(library)
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(sandbox="none"))
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(sandbox="none"))
     (base,) = journal.of(e.BaseChecked)
     assert (base.exit_status, base.passed) == (0, 1) and outcome.completed
 
@@ -336,14 +336,14 @@ def test_single_tests_that_cannot_run_are_set_aside(library: Path) -> None:
     environment(library)
     (library / "tests" / "test_far.py").write_text(NEEDY)
     (library / "tests" / "test_other.py").write_text("import somewhere\n\ndef test_it():\n    assert somewhere\n")
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     (base,) = journal.of(e.BaseChecked)
     assert set(base.aside) == {"tests/test_far.py::test_far", "tests/test_other.py"}, base
     assert not base.lacking and outcome.completed, journal.of(e.CheckFinished)
     assert "not runnable here" in journal.of(e.CheckFinished)[-1].verdict.reason
     # One that ran before the work fails it, whatever it lacks now.
     worse = [call("write", path="pair.py", content="import nowhere_at_all\n"), DONE[1]]
-    outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    outcome, journal = run_to_end(library, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
     assert not outcome.completed and journal.of(e.CheckFinished)[0].verdict.ruling == "failed"
 
 
@@ -354,7 +354,7 @@ def test_a_running_service_that_commands_cannot_reach_is_said_to_run(library: Pa
         (library / "tests" / "test_pair.py").write_text(
             f"import socket\n\ndef test_it():\n    socket.create_connection(('localhost', {port})).close()\n"
         )
-        _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+        _, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     (halt,) = journal.of(e.RunHalted)
     assert "answers on this machine" in halt.message and "--network loopback" in halt.message
 
@@ -364,7 +364,7 @@ def test_the_projects_own_set_up_is_offered_and_run(library: Path) -> None:
     (packages / "only_here.py").unlink()
     (library / ".github" / "workflows").mkdir(parents=True)
     (library / ".github" / "workflows" / "ci.yml").write_text("steps:\n  - run: pip install -e .[tests]\n")
-    _, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    _, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     assert '--setup "pip install -e .[tests]"' in journal.of(e.RunHalted)[0].message
     # `[check] setup` in bough.toml, `--setup` on the command line: in the copies, never in the person's files.
     with_setup = Choices(setup="touch only_here.py")
@@ -390,9 +390,9 @@ def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) ->
     (library / "app" / "test_app.py").write_text("import app\n\ndef test_run():\n    assert app.run() == 2\n")
     (library / "other" / "test_other.py").write_text("def test_red():\n    assert False\n")
     here = library / "lib"
-    assert carry_out(here, DONE, goal="Write NOTES.txt.", check=None)[0].completed
+    assert run_to_end(here, DONE, goal="Write NOTES.txt.", check=None)[0].completed
     worse = [call("write", path="src/helper.py", content="def help():\n    return 2\n"), DONE[1]]
-    outcome, journal = carry_out(here, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    outcome, journal = run_to_end(here, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
     verdict = journal.of(e.CheckFinished)[0].verdict
     assert not outcome.completed and verdict.ruling == "failed"
     assert "not that of app/, which needs this project" in verdict.reason
@@ -407,10 +407,10 @@ def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> 
     (library / "tests" / "test_fast.py").write_text(
         "import pathlib\n\ndef test_fast():\n    assert pathlib.Path('fast.so').exists()\n"
     )
-    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
     assert outcome.completed and journal.of(e.BaseChecked)[0].passed == 2
     other = [call("write", path="fast.c", content="int faster;\n"), DONE[1]]
-    outcome, _ = carry_out(library, other, goal="Make it faster.", check=None, choices=Choices(rounds=2))
+    outcome, _ = run_to_end(library, other, goal="Make it faster.", check=None, choices=Choices(rounds=2))
     assert not outcome.completed, "it was built from other sources"
 
 
@@ -479,7 +479,7 @@ def test_a_layout_that_no_rule_knows_is_scouted(tmp_path: Path, monkeypatch: pyt
         (root / name).write_text(text)
     git(root, "init", "-q")
     proposed = call("propose_checks", commands=["echo 7 tests passed", "docker run tests", "sh exercise"])
-    outcome, journal = carry_out(root, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(root, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
     (scouted,) = journal.of(e.CheckScouted)
     assert scouted.refused["echo 7 tests passed"] == "it passes on a broken product, too"
     assert scouted.refused["docker run tests"] == "it is not tried"
@@ -497,7 +497,7 @@ def test_what_does_not_even_start_is_scouted(library: Path, monkeypatch: pytest.
         "python3 -c 'import pair; print(len(pair.pair(1, 2)), \"cases passed\")'\n"
     )
     proposed = call("propose_checks", commands=["sh cases/exercise"])
-    outcome, journal = carry_out(library, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    outcome, journal = run_to_end(library, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
     assert [started.command for started in journal.of(e.BaseStarted)] == ["make test", "sh cases/exercise"]
     (base,) = journal.of(e.BaseChecked)
     assert base.scouted and outcome.completed
@@ -509,7 +509,7 @@ def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypa
         (tmp_path / name).write_text("x\n")
     git(tmp_path, "init", "-q")
     proposed = call("propose_checks", commands=["true", "qx --test"])
-    _, journal = carry_out(tmp_path, [proposed, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
+    _, journal = run_to_end(tmp_path, [proposed, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
     (scouted,) = journal.of(e.CheckScouted)
     assert scouted.refused == {"true": "no test was seen in its output", "qx --test": "the command `qx` is not found"}
     assert journal.of(e.BaseChecked)[0].command == ""

@@ -60,7 +60,7 @@ class ReadingRound(Struct, frozen=True):
     shape: int
 
 
-class Watch(Struct, frozen=True):
+class StuckMemory(Struct, frozen=True):
     """What the detector remembers: short keys of the last rounds."""
 
     round: int = 0
@@ -83,35 +83,35 @@ class Watch(Struct, frozen=True):
     known: tuple[int, ...] = ()
 
 
-def reset_watch(watch: Watch) -> Watch:
+def reset_memory(memory: StuckMemory) -> StuckMemory:
     """An empty memory that keeps counting rounds: after a signal, or after a person's message."""
-    return Watch(round=watch.round)
+    return StuckMemory(round=memory.round)
 
 
-def note_round(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
-    """The watch after one more round."""
+def note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemory:
+    """The memory after one more round."""
     if turn.acts:
-        return _note_acts(watch, turn, rules)
+        return _note_acts(memory, turn, rules)
     # Text alone changes nothing: what was repeating before it still is.
-    said = IdleAnswer(watch.round + 1, sketch_text(turn.text))
-    return replace(watch, round=watch.round + 1, said=keep_last((*watch.said, said), rules.silent))
+    said = IdleAnswer(memory.round + 1, sketch_text(turn.text))
+    return replace(memory, round=memory.round + 1, said=keep_last((*memory.said, said), rules.silent))
 
 
-def _note_acts(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
-    now = watch.round + 1
-    watch = _note_tests(replace(watch, round=now, said=()), turn)
+def _note_acts(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemory:
+    now = memory.round + 1
+    memory = _note_tests(replace(memory, round=now, said=()), turn)
     marks: list[Mark] = []
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
-        one = mark_act(act, now, watch.era)
+        one = mark_act(act, now, memory.era)
         # It would otherwise count as a repeat: a 429 looks the same each time.
         if one.transit:
             continue
-        found.append(_find_earlier(one, watch.marks, rules))
+        found.append(_find_earlier(one, memory.marks, rules))
         marks.append(one)
-        watch = _note_change(watch, act, one, found[-1])
+        memory = _note_change(memory, act, one, found[-1])
     # An unavailable service neither advances the work nor shows that it is stuck.
-    return _remember(watch, marks, found, rules) if marks else watch
+    return _remember(memory, marks, found, rules) if marks else memory
 
 
 def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
@@ -123,53 +123,55 @@ def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tupl
     return None
 
 
-def _note_tests(watch: Watch, turn: Turn) -> Watch:
+def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
     """Different tests fail than before: the work is making progress, whatever it looks like."""
     if turn.failing is None:
-        return watch
+        return memory
     failing = hash_text("\n".join(sorted(turn.failing))) or 1
-    if watch.failing in (0, failing):
-        return replace(watch, failing=failing)
-    return replace(watch, failing=failing, era=watch.era + 1, repeated=(), idle=(), failed=(), reading=())
+    if memory.failing in (0, failing):
+        return replace(memory, failing=failing)
+    return replace(memory, failing=failing, era=memory.era + 1, repeated=(), idle=(), failed=(), reading=())
 
 
-def _note_change(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
+def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
     """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
-        before = watch.trees[-1].tree if watch.trees else ""
+        before = memory.trees[-1].tree if memory.trees else ""
         if act.tree == before:
-            return watch
-        trees = (*watch.trees, TreeSince(one.round, act.tree))
-        return replace(watch, trees=trees, era=watch.era + (before != ""))
+            return memory
+        trees = (*memory.trees, TreeSince(one.round, act.tree))
+        return replace(memory, trees=trees, era=memory.era + (before != ""))
     silent = one.says < LITTLE
-    return replace(watch, era=watch.era + 1) if act.writes and act.ok and (silent or found is None) else watch
+    return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
 
 
-def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules) -> Watch:
-    now = watch.round
-    moved = watch.era != marks[0].era
-    repeated = _list_repeated(watch, marks, found, rules)
-    new = any(not _is_known(one, watch.known) for one in marks)
-    still = bool(watch.trees) and not (new or moved)
-    idle = (*watch.idle, now) if repeated or still else ()
-    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and watch.trees)
+def _remember(
+    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+) -> StuckMemory:
+    now = memory.round
+    moved = memory.era != marks[0].era
+    repeated = _list_repeated(memory, marks, found, rules)
+    new = any(not _is_known(one, memory.known) for one in marks)
+    still = bool(memory.trees) and not (new or moved)
+    idle = (*memory.idle, now) if repeated or still else ()
+    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
-    reading = (*watch.reading, ReadingRound(now, shapes.pop())) if paging else ()
+    reading = (*memory.reading, ReadingRound(now, shapes.pop())) if paging else ()
     return replace(
-        watch,
-        marks=keep_last(_keep_since((*watch.marks, *marks), now - rules.window), rules.window * 4),
+        memory,
+        marks=keep_last(_keep_since((*memory.marks, *marks), now - rules.window), rules.window * 4),
         repeated=repeated,
         idle=keep_last(idle, rules.idle),
-        failed=keep_last(_keep_since((*watch.failed, *failed), now - rules.error_window), rules.error_window),
-        trees=keep_last(watch.trees, rules.window),
+        failed=keep_last(_keep_since((*memory.failed, *failed), now - rules.error_window), rules.error_window),
+        trees=keep_last(memory.trees, rules.window),
         reading=keep_last(reading, rules.looks),
-        known=keep_last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
+        known=keep_last((*memory.known, *(one.error or one.rounded for one in marks)), KNOWN),
     )
 
 
 def _list_repeated(
-    watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
 ) -> tuple[RepeatedRound, ...]:
     """A round is repeated if each of its calls is a repeat; one that is not resets the count."""
     again = [each for each in found if each is not None]
@@ -177,8 +179,8 @@ def _list_repeated(
         return ()
     kind, lag = max(again, key=lambda each: each[1])
     # Exactly the same calls with the same error need one round less to count than similar ones.
-    verbatim = _list_calls(marks) == _list_calls(one for one in watch.marks if one.round == watch.round - 1)
-    return keep_last((*watch.repeated, RepeatedRound(watch.round, lag, kind, verbatim)), rules.window)
+    verbatim = _list_calls(marks) == _list_calls(one for one in memory.marks if one.round == memory.round - 1)
+    return keep_last((*memory.repeated, RepeatedRound(memory.round, lag, kind, verbatim)), rules.window)
 
 
 def _list_calls(marks: Iterable[Mark]) -> list[int]:

@@ -1,7 +1,7 @@
 """Is it worth proving the next step ahead of its turn, and what does it cost when that was in vain?
 
-    python bench/train.py                        # 6 steps at once, checks of 1 s that wait and that compute
-    python bench/train.py --steps 8 --seconds 2
+    python bench/merge_queue.py                        # 6 steps at once, checks of 1 s that wait and that compute
+    python bench/merge_queue.py --steps 8 --seconds 2
 
 Steps end at the same time and come together one by one; each has a check of its own kind. The same run, with the head
 start of the merge queue and without it. `fails`: every second step does not hold beside the one before it, so that what
