@@ -143,7 +143,7 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
 
 
 def _may_switch(task: Task) -> bool:
-    """Which protocol suits the model is unknown, and it has not had both turns."""
+    """May the ladder switch the protocol? Nothing says which one suits the model, and it has not had both turns."""
     rungs, taken = task.rules.ladder.rungs, task.ladder.taken.get("other_protocol", 0)
     return task.attempt is not None and task.attempt.may_change and "other_protocol" in rungs and taken < SWITCHES
 
@@ -271,7 +271,7 @@ def _handle_failing_probe(task: Task) -> c.Command:
 
 
 def _repair(task: Task) -> c.Command:
-    """After `test_failed`, start a fresh agent, up to the limit; a repair that made more tests fail is rolled back
+    """Start a fresh agent after `test_failed`, up to the limit; a repair that made more tests fail is rolled back
     first."""
     verdict, best = task.acceptance.verdict, task.acceptance.best
     if agentless.is_agentless(task.step):

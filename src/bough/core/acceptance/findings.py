@@ -14,7 +14,7 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
     file: str
     line: int
-    """In the file as it is now; 0: the file as a whole."""
+    """The line in the file as it is now; 0: the file as a whole."""
     severity: Severity
     what: str
     why: str = ""

@@ -46,7 +46,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
     case: str = ""
-    """For one of several cases of a probe: its name. Each is run, contested and dropped on its own."""
+    """The name of this case, where a probe has several; each is run, contested and dropped on its own."""
 
     @property
     def group(self) -> str:
@@ -61,14 +61,14 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     outcome: Outcome
     """`broken`: it did not run as a test at all, so it shows nothing."""
     output: str = ""
-    """Of one that did not pass."""
+    """The output of a probe that did not pass."""
 
 
 class Form(Struct, frozen=True):
     """How a probe is written in a project: by the framework of its check."""
 
     framework: str
-    """As the examiner is told."""
+    """The name of the framework as the examiner reads it."""
     path: str
     """Where a probe goes; `{name}` is its name."""
     how: str

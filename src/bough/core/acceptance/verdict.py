@@ -61,7 +61,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """In old journals: one place where tests, their configuration or the check were weakened."""
+    """One place where tests, their configuration or the check were weakened; only old journals have it."""
 
     path: str
     line: int
@@ -123,7 +123,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 UNSEEN = "; bough "
-"""Between what a check showed and what it could not show."""
+"""Separates what a check showed from what it could not show."""
 
 
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -155,7 +155,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
     tampering: tuple[Tampering, ...] = ()
-    """In old journals."""
+    """Weakened places, which only old journals list."""
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()

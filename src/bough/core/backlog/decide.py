@@ -20,10 +20,10 @@ DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
 """Ways a run ends that another try would not change, unless the person changes the goal."""
 FOR_A_PERSON = frozenset({"waiting", "needs_approval"})
 FIRST_WAIT = 30.0
-"""Seconds before a model that was unavailable is tried again; doubled each time …"""
+"""Seconds before a model that was unavailable is tried again; doubled each time."""
 LONGEST_WAIT = 900.0
 TIMES = 8
-"""… and so often, about an hour and a half in all, before the night ends for it."""
+"""How often it is tried, about an hour and a half in all, before the night ends for it."""
 LEAST = 0.01
 """Dollars below which no goal begins."""
 
@@ -161,7 +161,7 @@ def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
 
 
 def _lacks(backlog: Backlog, item: BacklogItem, here: Here) -> str:
-    """Which need is not met, as a phrase; empty: none."""
+    """The need that is not met, as a phrase; empty: all are met."""
     for need in item.entry.needs:
         other = backlog.items.get(need)
         if other is None or other.dropped:

@@ -45,7 +45,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return Spend(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
-        """After one model call."""
+        """What is spent after one more model call."""
         return self.plus(
             Spend(
                 tokens_in=usage.input,
@@ -73,7 +73,7 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """Which limit is reached (at `share` of it), as a phrase for people; None if none is."""
+    """The limit that is reached (at `share` of it), as a phrase for people; None if none is."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
@@ -88,12 +88,12 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
 
 
 def describe_spent(task: str, limit: str) -> str:
-    """That a limit is reached, and whose it is: a step has a part of the run's budget."""
+    """Say that a limit is reached, and whose it is: a step has a part of the run's budget."""
     return f"the budget of {limit} is spent" if task == GOAL else f"{task} has spent its {limit}"
 
 
 def seconds_left(spend: Spend, limits: Limits) -> float | None:
-    """Until time runs out; None: no limit."""
+    """Seconds until time runs out; None: no limit."""
     return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
 
 

@@ -22,8 +22,8 @@ _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
 def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
-    """As much of these files as fits, with a list of what is left out. For a file that existed `before`, what was added
-    or changed: an examiner would otherwise read mostly what is not part of the work."""
+    """Show as much of these files as fits, with a list of what is left out. A file that existed `before` is shown with
+    what was added or changed: an examiner would otherwise read mostly what is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():

@@ -39,9 +39,10 @@ FRAME = 250
 EXTRACT = 300
 """Words that the fast model is asked for at most."""
 ERRORS = 6
-"""Errors to keep: the newest …"""
+"""How many of the newest errors are kept."""
 ERRORS_OF_A_TOOL = 3
-"""… so that a tool that is repeatedly called wrongly does not displace what the tests said."""
+"""How many errors of one tool are kept: a tool that is repeatedly called wrongly must not displace what the tests
+said."""
 ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200

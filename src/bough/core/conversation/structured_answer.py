@@ -235,7 +235,7 @@ _PLACE = r" - at `\$\.?(.*)`$"
 
 
 def _describe_error(error: str, spec: ToolSpec) -> str:
-    """msgspec's error as a sentence about the answer."""
+    """Turn the error of msgspec into a sentence about the answer."""
     place = re.search(_PLACE, error)
     what, where = (error[: place.start()], place[1]) if place else (error, "")
     if missing := re.match(_MISSING, what):

@@ -88,7 +88,7 @@ def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 
 def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
-    """After a failed call: the part of the answer that arrived is paid for."""
+    """Charge the task for a failed call: the part of the answer that arrived is paid for."""
     if event.usage == Usage():
         return charge(task, Spend(seconds=event.seconds))
     return replace(task, budget=replace(task.budget, spend=task.budget.spend.called(event.usage, None, event.seconds)))

@@ -29,7 +29,7 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """What must still hold after a merge: a step's check, and every test that passed in it."""
 
     step: Step
-    """Only the part that defines its check."""
+    """The part of the step that defines its check."""
     task: str
     """Its path."""
     cases: str = ""

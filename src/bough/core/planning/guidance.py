@@ -62,9 +62,9 @@ class Lesson(Struct, frozen=True):
     run: str
     goal: Step
     gate: dict[str, str]
-    """The values of `gate.md` …"""
+    """The values of `gate.md`."""
     planner: dict[str, str]
-    """… and of `planner.md`."""
+    """The values of `planner.md`."""
     requirements: tuple[Requirement, ...]
     room: int
     """Levels that may grow below the goal."""

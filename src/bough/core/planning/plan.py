@@ -59,7 +59,8 @@ class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which of a compound step's steps comes first and which next: by their results, not in written order."""
+    """A state machine over a compound step's steps: their results, not the written order, say which comes first and
+    which next."""
 
     start: str
     states: tuple[Exits, ...]

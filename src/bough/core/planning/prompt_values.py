@@ -56,9 +56,9 @@ class Past(Struct, frozen=True):
     summary: str = ""
     files: tuple[str, ...] = ()
     commit: str = ""
-    """Holds its changes, if they were not adopted …"""
+    """The commit that holds its changes, if they were not adopted."""
     work: str = ""
-    """… which are these."""
+    """The changes that were not adopted."""
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""

@@ -69,7 +69,7 @@ def mask_text(text: str) -> str:
 
 
 def _mask_identifier(found: re.Match[str]) -> str:
-    """Only what cannot be a word or a plain number: hexadecimal with letters and digits, on its own."""
+    """Mask a hexadecimal number on its own that cannot be a word or a plain number: it has letters and digits."""
     text, before = found[0], found.string[max(found.start() - 2, 0) : found.start()]
     if before[-1:].isalnum() and before.lower() != "0x":
         return text
