@@ -1,4 +1,4 @@
-"""Which file a block is for."""
+"""Find out which file a block in a model's text is for."""
 
 from __future__ import annotations
 

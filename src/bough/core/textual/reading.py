@@ -1,4 +1,4 @@
-"""From a model's text to calls: what a person would do who reads the answer and has to act on it.
+"""Read a model's text as calls: do what a person would do who reads the answer and has to act on it.
 
 Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
 or is clear from the task. A block that is cut off, or whose file is unknown, is ignored.
@@ -103,7 +103,8 @@ def _build_write(path: str, block: Block, known: Known) -> Call:
 
 
 def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
-    """Among blocks that name no file the longest is usually the file: the others are examples of its use."""
+    """Write the longest of the blocks that name no file: it is usually the file, and the others are examples of its
+    use."""
     code = [
         block
         for block in unnamed

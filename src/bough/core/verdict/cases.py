@@ -32,7 +32,8 @@ def strip_root(text: str, root: str) -> str:
 
 
 def cut_middle(text: str, size: int) -> str:
-    """At most `size` characters: the beginning and, more of it, the end, where runners say what went wrong."""
+    """Shorten a text to `size` characters: its beginning and, more of it, its end, where runners say what went
+    wrong."""
     if len(text) <= size:
         return text
     mark = "\n… (cut) …\n"

@@ -32,14 +32,14 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
 
     report: Report
     closed: bool
-    """With the runner's closing lines, which some plugins and options suppress."""
+    """The output has the runner's closing lines, which some plugins and options suppress."""
     exit_status: int | None
     refuted: str = ""
     """The output of a run that an assertion refuted, as a hash; empty: it shows no such thing."""
     rewritten: tuple[str, ...] = ()
     """Code that the check itself regenerates."""
     ended: bool = False
-    """With what its runner leaves behind at the end of a session."""
+    """The runner left behind what it leaves at the end of a session."""
     seconds: float = 0.0
     lacking: str = ""
     """What it lacks in order to report anything: a command, an installed package."""
@@ -118,7 +118,7 @@ class MixedRun(Struct, frozen=True):
     report: Report
     exit_status: int | None
     falsified: tuple[str, ...] = ()
-    """Those whose expected values were wrong."""
+    """The tests whose expected values were falsified."""
     output: str = ""
 
 

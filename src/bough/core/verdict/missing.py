@@ -104,8 +104,8 @@ def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], n
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
-    """Without those that the goal names, by the test or by the module; where it is about tests, without those that
-    lack a module which nothing declares."""
+    """The tests to set aside. Tests that the goal names, by the test or by the module, are not among them; where the
+    goal is about tests, neither are tests that lack a module which nothing declares."""
     about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
     return {
         id: lack

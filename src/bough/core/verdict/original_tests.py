@@ -37,8 +37,8 @@ def has_results(baseline: Baseline) -> bool:
 def find_disagreements(
     baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
 ) -> dict[str, Disagreement]:
-    """By test. `then`: the check's result with the test side of the base on the new code; `now`: with that of the
-    work."""
+    """The original tests that disagree with the new code, by test. `then`: the check's result with the test side of the
+    base on the new code; `now`: with that of the work."""
     if not then.report.cases and not baseline.report.cases:
         said = _compare_as_whole(baseline, then)
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
@@ -84,7 +84,7 @@ def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
 
 
 def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
-    """For checks whose tests have no names."""
+    """Compare two results whose tests have no names, and say how the later one is worse; empty: it is not."""
     was, now = baseline.report, then.report
     ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
     if then.exit_status == 0:

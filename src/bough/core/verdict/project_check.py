@@ -100,7 +100,7 @@ def _make_dependent(look: ProjectFiles, place: str, check: Check) -> Dependent:
 
 
 def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
-    """Of the projects in the folders below, all of them."""
+    """One check for all the projects in the folders below."""
     inner = look.inside(start)
     names = sorted(
         {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in _MANIFESTS}

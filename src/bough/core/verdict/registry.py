@@ -22,7 +22,7 @@ def _load_languages() -> tuple[Language, ...]:
 
 LANGUAGES = _load_languages()
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
-"""In the order in which they are looked for in a project: the first that matches is its own."""
+"""All runners in the order in which they are looked for in a project: the first that matches is its own."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
 _BY_NAME = {runner.name: runner for runner in RUNNERS}
 

@@ -99,7 +99,7 @@ def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 
 
 def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
-    """With modules and packages, which are named after their files."""
+    """The names that these files define, including their modules and packages, which are named after the files."""
     here = [path for path in paths if path in texts]
     found = {word for path in here for word in list_defined(texts[path])}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}

@@ -221,7 +221,7 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
-    """Those of the tests whose every case passed."""
+    """The names of the tests whose every case passed."""
     outcomes: dict[str, set[str]] = {}
     for case in report.cases:
         outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
@@ -252,8 +252,8 @@ def _strip_parameters(id: str) -> str:
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """Those that did not pass at the base: passing the second time does not show that one of them is repaired. State
-    that outlives the first run would do it too."""
+    """The flaky tests that did not pass at the base: passing the second time does not show that one of them is
+    repaired. State that outlives the first run would do it too."""
     before = {case.id: case.outcome for case in baseline.cases}
     # Some runners name only what failed: then what is not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"

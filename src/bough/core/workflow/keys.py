@@ -205,7 +205,7 @@ ALIASES = {
 
 
 def classify_step(step: Step) -> Kind:
-    """Who or what runs a step. bough itself runs a leaf that only has a check."""
+    """Say what runs a step. bough itself runs a leaf that only has a check."""
     if step.steps:
         return "compound"
     if step.do:

@@ -1,4 +1,4 @@
-"""From the text of a workflow file to a plan: every problem is found before anything runs."""
+"""Load the text of a workflow file as a plan: every problem is found before anything runs."""
 
 from __future__ import annotations
 

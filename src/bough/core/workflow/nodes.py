@@ -1,4 +1,4 @@
-"""From TOML tables to nodes: known keys, right types, one kind of work each, and files that include others.
+"""Turn TOML tables into nodes: known keys, right types, one kind of work each, and files that include others.
 
 A node keeps only what is valid; what is not is reported, and the rest is still checked, so that a person sees every
 problem at once.

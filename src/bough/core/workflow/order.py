@@ -1,4 +1,4 @@
-"""Which steps a step can refer to: names among siblings, needs, and whose results exist when it starts."""
+"""Find the steps that a step can refer to: names among siblings, needs, and whose results exist when it starts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Level:
         """Its steps may run again, so each of them may use any other's last result."""
         self.above = above
         self.inside = inside
-        """Which step of the level above has these steps."""
+        """The number of the step, in the level above, that has these steps."""
         self.own = own
         """It is the top of a file: names beyond it are not visible from here."""
         self.number: dict[str, int] = {}
@@ -101,7 +101,7 @@ def _check_circles(level: Level) -> None:
 def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
     """The path of the task whose result `name` means, for a step of a level, or why there is none."""
     chain = [(level, number)]
-    """From the top of the file down to the step: each level, and which of its steps is on the path."""
+    """The path from the top of the file down to the step: each level, and which of its steps is on the path."""
     while not (top := chain[0][0]).own and top.above is not None:
         chain.insert(0, (top.above, top.inside))
     if "/" in name:

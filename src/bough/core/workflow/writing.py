@@ -1,4 +1,4 @@
-"""From a plan to the text of a workflow file that loads as the same plan, to edit and run."""
+"""Write a plan as the text of a workflow file that loads as the same plan, to edit and run."""
 
 from __future__ import annotations
 

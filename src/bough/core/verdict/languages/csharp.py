@@ -45,7 +45,7 @@ class Dotnet(Runner):
         return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
     def _add_arguments(self, command: str, arguments: str) -> str | None:
-        """With more arguments, before the `--` that precedes settings."""
+        """The command with more arguments, before the `--` that precedes settings."""
         found = self.place(command)
         if found is None:
             return None

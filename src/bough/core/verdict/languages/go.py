@@ -76,7 +76,7 @@ class Go(Runner):
         return _read_events(events, root) if events else _read_text(lines, root)
 
     def readable(self, output: str) -> str:
-        """As `go test -v` would have printed it."""
+        """The output as `go test -v` would have printed it."""
         shown = []
         for line in output.splitlines(keepends=True):
             events = _parse_events([line.rstrip("\n")])

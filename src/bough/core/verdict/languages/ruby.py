@@ -92,7 +92,7 @@ class _Report(msgspec.Struct):
 
 
 class Minitest(Runner):
-    """And test-unit: files that run themselves."""
+    """Runs files of Minitest and test-unit, which run themselves."""
 
     name = "minitest"
     suffixes = (".rb",)
@@ -173,7 +173,7 @@ class Ruby(Language):
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
     ) -> PlainProgram | None:
-        """Only of tests whose classes are those of Minitest or of test-unit."""
+        """A plain program for tests whose classes are those of Minitest or of test-unit; None for others."""
         kinds = r"(?m)^(\s*)class\s+\w+\s*<\s*(?:Minitest::Test|MiniTest::Test|Test::Unit::TestCase)\b"
         made, found = re.subn(kinds, r"\1Class.new(Kit) do", text)
         made = re.sub(r"(?m)^\s*require\s*\(?\s*['\"](?:minitest|test/unit)[^\n]*", "", made)

@@ -77,7 +77,7 @@ def _is_test(path: str) -> bool:
 
 
 def read_package(look: ProjectFiles) -> dict[str, Any]:
-    """package.json; empty when there is none or it is not an object."""
+    """The content of package.json; empty when there is none or it is not an object."""
     try:
         read = json.loads(look.text("package.json") or "null")
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
 
 
 def find_manager(look: ProjectFiles) -> str:
-    """Which package manager a project uses, by what package.json says and by its lock file."""
+    """The package manager of a project, by what package.json says and by its lock file."""
     named = str(read_package(look).get("packageManager", "")).split("@")[0]
     if named in ("npm", "pnpm", "yarn", "bun"):
         return named

@@ -1,5 +1,5 @@
-"""jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read; and npm and
-its relatives, which run whatever a script of package.json says."""
+"""The runners jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read;
+and npm and its relatives, which run whatever a script of package.json says."""
 
 from __future__ import annotations
 

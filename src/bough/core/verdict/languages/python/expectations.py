@@ -50,7 +50,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
-    """With the classes that they are in: two tests of one name are two tests."""
+    """The functions, named with the classes that they are in: two tests of one name are two tests."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _list_functions(node.body, f"{within}{node.name}.")

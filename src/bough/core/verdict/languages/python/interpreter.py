@@ -76,7 +76,7 @@ def list_python_tests(look: ProjectFiles) -> list[str]:
 
 
 def _read_file_patterns(look: ProjectFiles) -> list[str]:
-    """pytest's `python_files`, as regular expressions."""
+    """The patterns of pytest's `python_files` as regular expressions."""
     found: list[str] = []
     for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
         for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):

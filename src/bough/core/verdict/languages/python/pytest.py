@@ -1,4 +1,4 @@
-"""pytest: told to report by its environment, which also reaches it below make, tox, nox and scripts."""
+"""The runner `pytest`, told to report by its environment, which also reaches it below make, tox, nox and scripts."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Pytest(Runner):
         return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        """Those that failed, from the short summary that ends the output."""
+        """The tests that failed, from the short summary that ends the output."""
         starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ short test summary info =+", line)]
         matches = [re.fullmatch(_FAILED, line) for line in (lines[starts[-1] :] if starts else [])]
         return [

@@ -1,4 +1,4 @@
-"""tox and nox: they create environments and run the project's test runner in them."""
+"""The runners tox and nox, which create environments and run the project's test runner in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, join_options
 
 _MINORS = range(20, 7, -1)
-"""Of Python 3, the newest first."""
+"""The minor versions of Python 3 that are looked for, the newest first."""
 
 
 SKIP_PACKAGE = " --skip-pkg-install"

@@ -1,4 +1,5 @@
-"""unittest, which comes with Python: it names its tests on standard output when it is told to be verbose."""
+"""The runner `unittest`, which comes with Python and names its tests on standard output when it is told to be
+verbose."""
 
 from __future__ import annotations
 
@@ -166,7 +167,8 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """unittest finds tests only in packages below its starting folder, and only by one pattern."""
+    """The command that discovers all these tests; empty: none does. It finds tests only in packages below its starting
+    folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
