@@ -1,4 +1,4 @@
-"""Before the first round: what does the goal's check report on the files as they are? A check that lacks something
+"""Find out before the first round what the goal's check reports on the files as they are. A check that lacks something
 there (a command, an installed package, a service) halts the run before anything is spent: no agent can repair a
 machine."""
 

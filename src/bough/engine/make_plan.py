@@ -1,4 +1,4 @@
-"""From a goal to a tree: which steps, and does the person agree?
+"""Turn a goal into a tree: plan the steps, and ask whether the person agrees.
 
 The same code serves a goal and a phase: a phase is planned when it starts, and when it is finished the steps after it
 may change. Whatever a planner answers, work continues: a goal whose plan is rejected twice runs as one leaf.

@@ -355,7 +355,7 @@ class Steps(Struct, eq=False):
 
 
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
-    """Which step waits for which, where that is news."""
+    """The steps that wait for another one, where that is news."""
     found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
     return [each for each in found if task.children.held.get(each.step) != each]
 

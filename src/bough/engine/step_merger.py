@@ -54,9 +54,9 @@ class MergedStep(Struct, frozen=True):
 
     task: Task
     spend: Spend
-    """For the whole step."""
+    """What the whole step has spent."""
     verdict: Verdict | None = None
-    """After the merge."""
+    """The verdict after the merge."""
     said: str = ""
     """What the agents that resolved conflicts say."""
 

@@ -266,7 +266,7 @@ class Outcome(Struct, frozen=True):
     tree: tuple[TaskView, ...]
     spend: Spend
     until: float = 0.0
-    """For `quota`: when it can resume, in seconds since 1970."""
+    """When a run that waits for a quota can resume, in seconds since 1970."""
 
     @property
     def completed(self) -> bool:
