@@ -13,7 +13,6 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
-from bough.core.acceptance.code_difference import compare_texts, is_document
 from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
 from bough.core.acceptance.requirements import list_active, render_requirements
@@ -21,8 +20,10 @@ from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.conversation.code_outline import (
+    compare_texts,
     extract_added_lines,
     fit_texts,
+    is_document,
     outline_entry,
     outline_files,
     split_diff,
@@ -35,8 +36,8 @@ from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
+from bough.engine.change_approval import ask_judge
 from bough.engine.consult import consult_or_halt, render_answer
-from bough.engine.dispute_judge import ask_judge
 from bough.engine.task_workspace import TaskRuntime, build_halt
 from bough.ports import Batches
 

@@ -20,15 +20,13 @@ from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.merge import conflict_brief
-from bough.core.merge.conflict_hunks import Merge, Needed
-from bough.core.merge.lockfiles import find_remake_command
+from bough.core.merge.conflict_hunks import Merge, Needed, find_remake_command
 from bough.core.planning.plan import Step, Tier
 from bough.core.tree import next_moves, task_result
 from bough.core.tree.scope import build_scope
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.merge_proof import MergeProof
-from bough.engine.merge_queue import Guess, QueuedStep
+from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
 from bough.engine.task_loop import TaskStream
 from bough.ports import Merged, Ports
 

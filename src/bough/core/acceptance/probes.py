@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text

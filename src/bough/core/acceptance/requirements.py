@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.planning.plan import Step
 
 MOST = 60

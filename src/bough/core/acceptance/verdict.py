@@ -6,6 +6,20 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+Severity = Literal["low", "medium", "high"]
+
+
+class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that has to change."""
+
+    file: str
+    line: int
+    """The line in the file as it is now; 0: the file as a whole."""
+    severity: Severity
+    what: str
+    why: str = ""
+
+
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
 """`needs_approval`: the check passes, but original tests disagree with the work. `tampered`: only in old journals."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]

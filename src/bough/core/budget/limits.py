@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 from msgspec.structs import astuple
 
 from bough.core.ids import GOAL
@@ -105,3 +107,21 @@ def compute_remaining(spend: Spend, limits: Limits) -> Limits:
         cost=None if limits.cost is None else max(0.0, limits.cost - spend.cost),
         minutes=None if limits.minutes is None else max(0.0, limits.minutes - spend.seconds / 60),
     )
+
+
+MILLION = 1_000_000
+Dollars = Annotated[float, Meta(ge=0)]
+
+
+class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """US dollars per million tokens."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    """The price of what the provider had in its cache of the prompt; by default the price of the rest."""
+
+    def of(self, usage: Usage) -> float:
+        cached = min(usage.cache_read, usage.input)
+        asked = (usage.input - cached) * self.input + cached * (self.input if self.cached is None else self.cached)
+        return (asked + usage.output * self.output) / MILLION

@@ -30,7 +30,7 @@ from bough.core.conversation.text_fitting import (
     take_head,
 )
 from bough.core.messages import Answer, Call, Message, Replied, Result, Said
-from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transient, mask_text
+from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
 LIMIT = 2_000
 """Tokens of a pruned context."""

@@ -10,8 +10,9 @@ from bough.core.conversation.compaction import compact_messages, count_useless, 
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
-from bough.core.stuck.detector import Act, StuckMemory, Turn, observe_round, reset_memory
-from bough.core.stuck.masks import hash_text
+from bough.core.stuck.marks import hash_text
+from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
+from bough.core.stuck.signals import Act, Turn
 from bough.core.tree.task import Attempt, Task
 
 PERSON = "person"

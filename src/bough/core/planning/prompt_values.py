@@ -18,8 +18,8 @@ from bough.core.conversation.context import (
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import GOAL
+from bough.core.planning.guidance import SizeEstimate
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import SizeEstimate
 from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
 

@@ -14,7 +14,8 @@ from bough.core.ladder.escalation import Decision, EscalationOptions, Rung, Trou
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.stuck.detector import Act, Signal, StuckMemory
+from bough.core.stuck.patterns import StuckMemory
+from bough.core.stuck.signals import Act, Signal
 from bough.core.tree.inherited import Subject
 
 

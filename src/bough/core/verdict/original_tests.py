@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
-from bough.core.verdict.registry import LANGUAGES, find_language
-from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import find_block
 
 THE_CHECK = "the check"

@@ -13,8 +13,7 @@ from shlex import quote
 
 from bough.core.acceptance.probes import OUTPUT, Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.cases import cut_middle
-from bough.core.verdict.check_run import Finished
+from bough.core.verdict.check_run import Finished, cut_middle
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
 from bough.core.verdict.registry import RUNNERS, find_runner

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
-from bough.core.verdict.cases import make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 

@@ -9,7 +9,7 @@ from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
 

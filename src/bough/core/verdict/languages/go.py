@@ -10,7 +10,7 @@ import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
+from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles

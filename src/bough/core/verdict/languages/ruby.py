@@ -10,7 +10,7 @@ import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name
-from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.language import Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles

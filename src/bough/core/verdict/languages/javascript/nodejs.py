@@ -15,7 +15,7 @@ from urllib.parse import quote as url_quoted
 from msgspec.structs import replace
 
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments
-from bough.core.verdict.languages.javascript.packages import (
+from bough.core.verdict.languages.javascript.runners import (
     PROBE_CASE,
     PROBE_HOW,
     JavaScript,
