@@ -259,17 +259,6 @@ def _is_unchanged(task: Task) -> bool:
     return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
 
 
-def _handle_failing_probe(task: Task) -> c.Command:
-    """The check passes and a probe fails: the work does not do what was asked."""
-    if task.acceptance.probe_repairs >= examination.REPAIRS:
-        what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
-        says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
-        return _escalate(task, Trouble("repairs", says))
-    return c.StartAttempt(
-        "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
-    )
-
-
 def _repair(task: Task) -> c.Command:
     """Start a fresh agent after `test_failed`, up to the limit; a repair that made more tests fail is rolled back
     first."""
@@ -277,7 +266,14 @@ def _repair(task: Task) -> c.Command:
     if is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
-        return _handle_failing_probe(task)
+        # The check passes and a probe fails: the work does not do what was asked.
+        if task.acceptance.probe_repairs >= examination.REPAIRS:
+            what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
+            says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
+            return _escalate(task, Trouble("repairs", says))
+        return c.StartAttempt(
+            "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
+        )
     again = Trouble("repairs", f"the check still fails after attempt {task.progress.attempts}")
     spent = find_reached_limit(task.budget.spend, task.budget.limits)
     if not spent and task.situation(again).may_try_again:
@@ -317,24 +313,22 @@ def decide_agentless(task: Task) -> c.Command:
     if task.step.work:
         return c.TakeWork()
     if classify_step(task.step) == "run":
-        return _decide_command(task)
+        ran = task.outcome.ran
+        if ran is None:
+            return c.RunCommand()
+        if ran.ok:
+            return c.ChangeState(State.TESTING, "its command ended with exit status 0")
+        if not ran.interrupted:
+            return c.Conclude(State.FAILED, describe_command_end(task))
+        if task.step.on_error in ("retry", "skip"):
+            return c.Conclude(State.FAILED, "its command was interrupted")
+        said = (
+            f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
+        )
+        return c.Rest("stopped", f"{said}: `bough resume` runs it again")
     if task.step.role == "critic":
         return _decide_critic(task)
     return c.ChangeState(State.TESTING, "the step is only a check")
-
-
-def _decide_command(task: Task) -> c.Command:
-    ran = task.outcome.ran
-    if ran is None:
-        return c.RunCommand()
-    if ran.ok:
-        return c.ChangeState(State.TESTING, "its command ended with exit status 0")
-    if not ran.interrupted:
-        return c.Conclude(State.FAILED, describe_command_end(task))
-    if task.step.on_error in ("retry", "skip"):
-        return c.Conclude(State.FAILED, "its command was interrupted")
-    said = f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
-    return c.Rest("stopped", f"{said}: `bough resume` runs it again")
 
 
 def describe_command_end(task: Task) -> str:

@@ -367,8 +367,16 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
     )
     question = "Does the request demand what the test asserts?"
     try:
+        # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
+        goal = runtime.run.plan.goal
+        own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+        later = collect_later(task.asked)
         judged = await ask_judge(
-            task, runtime, request=_collect_request(task, runtime), dispute=dispute, question=question
+            task,
+            runtime,
+            request="\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part),
+            dispute=dispute,
+            question=question,
         )
     except Unavailable as error:
         yield [e.HelperFailed("judge", str(error)), build_halt(error)]
@@ -378,11 +386,3 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         yield [*judged.events, *rests]
         return
     yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
-
-
-def _collect_request(task: Task, runtime: TaskRuntime) -> str:
-    """The person's own words: the goal, what they said later, and of a plan that they wrote, the step."""
-    goal = runtime.run.plan.goal
-    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-    later = collect_later(task.asked)
-    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part)

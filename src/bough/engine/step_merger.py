@@ -4,8 +4,8 @@ conflict, a check that fails with the other work) becomes a task of its own belo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Iterable
-from functools import partial, reduce
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.budget import grants
-from bough.core.budget.limits import Limits, Spend
+from bough.core.budget.limits import Limits, Spend, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -41,10 +41,6 @@ async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
     while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
         found.append(fold_task(path, records))
     return found
-
-
-def sum_spends(spends: Iterable[Spend]) -> Spend:
-    return reduce(Spend.plus, spends, Spend())
 
 
 class MergedStep(Struct, frozen=True):

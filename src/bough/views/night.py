@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from bough.core.backlog.decide import KINDS, GoalStanding, Kind
 from bough.core.backlog.state import Backlog, BacklogItem
-from bough.core.budget.limits import Spend
+from bough.core.budget.limits import Spend, sum_spends
 from bough.core.ids import GOAL
 from bough.views.formatting import (
     format_clock,
@@ -115,15 +115,8 @@ def make_page(
         why=night.why if night is not None else "",
         branch=joined.branch if joined is not None else "",
         trouble=joined.why if joined is not None and not joined.branch else "",
-        spend=_sum(goal.spend for goal in goals),
+        spend=sum_spends(goal.spend for goal in goals),
     )
-
-
-def _sum(spends: Iterable[Spend]) -> Spend:
-    total = Spend()
-    for spend in spends:
-        total = total.plus(spend)
-    return total
 
 
 def _make_line(

@@ -221,7 +221,8 @@ def read_probes(
         folder = _normalize_folder(given.folder) if form.folder else ""
         stem = f"{slug(task, 80).replace('-', '_')}_{known}"
         about = _match_requirements(given, requirements)
-        for case, text in split_cases(_strip_fence(given.text), form.case, form.by_name):
+        fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
+        for case, text in split_cases((fenced[1] if fenced else given.text).rstrip() + "\n", form.case, form.by_name):
             own = case and not form.by_name
             path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if own else stem)
             name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
@@ -245,11 +246,6 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 def _normalize_folder(folder: str) -> str:
     parts = [part for part in folder.strip().strip("/").split("/") if part not in ("", ".")]
     return "" if ".." in parts or ".git" in parts else "/".join(parts)
-
-
-def _strip_fence(text: str) -> str:
-    fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
-    return (fenced[1] if fenced else text).rstrip() + "\n"
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:

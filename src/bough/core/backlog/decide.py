@@ -9,7 +9,6 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.tree.file_overlap import Touched, find_blocking_step, find_busy_files
 
@@ -132,11 +131,7 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
         return GoalStanding("given_up", why)
     if report is None or answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
-    return _explain_halt(backlog, item, report, here)
-
-
-def _explain_halt(backlog: Backlog, item: BacklogItem, report: GoalReport, here: Here) -> GoalStanding:
-    """It rests, and only time, or another night, changes that."""
+    # It rests, and only time, or another night, changes that.
     until = 0.0
     if report.status == "quota":
         until = report.until

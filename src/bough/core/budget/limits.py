@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -59,6 +61,10 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
                 estimated=int(usage.estimated),
             )
         )
+
+
+def sum_spends(spends: Iterable[Spend]) -> Spend:
+    return reduce(Spend.plus, spends, Spend())
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -329,7 +329,9 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
 
 
 def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str:
-    task = _render_task(needed)
+    criteria = render_bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    task = "\n".join(render_heading(head, text) for head, text in told if text)
     room = max(limit - FRAME - estimate_tokens(task), limit // 2)
     blocks: list[tuple[int, Form]] = [
         (5, lambda most: _render_block(head, extract, most, contain_markdown)),
@@ -351,12 +353,6 @@ def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list
         text if estimate_tokens(text) < own or not text else form(own - 1)
         for text, form, own in zip(whole, forms, given, strict=True)
     ]
-
-
-def _render_task(needed: EssentialFacts) -> str:
-    criteria = render_bullets(needed.criteria)
-    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
-    return "\n".join(render_heading(head, text) for head, text in told if text)
 
 
 def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:

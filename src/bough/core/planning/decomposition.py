@@ -199,19 +199,14 @@ def _read_parts(
     made = [g.build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.find_faults(item, step)
-    found += find_repetitions(made, parent, _find_parts(parent, items, made))
+    # Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not all.
+    numbers = set(range(1, len(parent.criteria) + 1))
+    covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
+    found += find_repetitions(made, parent, frozenset(name for name, mine in covered if mine and mine < numbers))
     made, uncovered = _assign_criteria(parent, items, made, kept)
     steps, circles = g.link_needs(items, made, (step.name for step in kept), chain=True)
     found += uncovered + circles
     return Problems(tuple(dict.fromkeys(found))) if found else steps
-
-
-def _find_parts(parent: Step, items: Sequence[g.Given], made: Sequence[Step]) -> frozenset[str]:
-    """Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not
-    all."""
-    numbers = set(range(1, len(parent.criteria) + 1))
-    covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
-    return frozenset(name for name, mine in covered if mine and mine < numbers)
 
 
 def _assign_criteria(

@@ -248,7 +248,13 @@ def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     if now.call == then.call and _is_same_result(now, then, rules):
         return "same" if now.ok else "error"
     if not now.ok and not then.ok:
-        return _classify_trouble(now, then, rules)
+        alike = measure_likeness(now.sketch, then.sketch)
+        if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
+            return "error"
+        if now.error == then.error and now.says >= LITTLE and alike >= rules.alike_error:
+            return "error"
+        refused = now.writes and now.tool not in rules.shells and now.head == then.head
+        return "refused" if refused and now.says >= LITTLE and alike >= rules.alike_refused else None
     # Two different successful writes are two writes, however similar their answers; and in short arguments a number
     # matters most.
     if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
@@ -263,13 +269,3 @@ def _is_same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
     if now.rounded == then.rounded and now.era == then.era:
         return True
     return now.writes and now.tool not in rules.shells and now.loose == then.loose
-
-
-def _classify_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
-    alike = measure_likeness(now.sketch, then.sketch)
-    if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
-        return "error"
-    if now.error == then.error and now.says >= LITTLE and alike >= rules.alike_error:
-        return "error"
-    refused = now.writes and now.tool not in rules.shells and now.head == then.head
-    return "refused" if refused and now.says >= LITTLE and alike >= rules.alike_refused else None

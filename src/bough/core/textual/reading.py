@@ -152,7 +152,9 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
         if found := _read_edits(block, known) or (find_written_calls(block.text) if json_like else []):
             made += found
         elif _is_shell(block):
-            commands.append(_extract_command(block.text))
+            lines = block.text.strip().split("\n")
+            typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
+            commands.append("\n".join(typed or lines).strip())
         elif path := paths.find_path(block, known) if _may_be_file(block) else "":
             made.append(_build_write(path, block, known))
         elif _may_be_file(block):
@@ -226,12 +228,6 @@ def _is_shell(block: Block) -> bool:
             for line in lines
         )
     )
-
-
-def _extract_command(text: str) -> str:
-    lines = text.strip().split("\n")
-    typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
-    return "\n".join(typed or lines).strip()
 
 
 def _read_bare_code(text: str, known: Known) -> list[Call]:

@@ -142,7 +142,10 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
     if not path or before[path] == after.get(path):
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
-    start, end = _find_block(old, one.test)
+    # Where a test is in its file; the whole file when its name is not found there.
+    name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(one.test))[-1].strip()
+    at = next((n for n, line in enumerate(old) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
+    start, end = find_block(old, at) if at is not None else (0, len(old))
     removed: list[str] = []
     added: list[str] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -150,13 +153,6 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
             removed += old[max(a, start) : min(b, end)]
             added += new[c:d]
     return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
-
-
-def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
-    """Where a test is in its file; the whole file when its name is not found there."""
-    name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(test))[-1].strip()
-    at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
-    return find_block(lines, at) if at is not None else (0, len(lines))
 
 
 def _limit_lines(lines: Sequence[str]) -> str:

@@ -82,7 +82,15 @@ def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
         for candidate in _list_candidates(path, case.id):
             text = read(candidate)
             if text is not None:
-                return _format_around(candidate, text.splitlines(), line)
+                lines = text.splitlines()
+                if not 0 < line <= len(lines):
+                    return ""
+                first, last = max(line - _AROUND, 1), min(line + _AROUND, len(lines))
+                shown = [
+                    f"  {'>' if at == line else ' '} {at:>4} | {lines[at - 1][:_WIDEST]}".rstrip()
+                    for at in range(first, last + 1)
+                ]
+                return "\n".join([f"{_EXCERPT}{candidate}:{line}:", *shown])
     return ""
 
 
@@ -93,16 +101,6 @@ def _list_candidates(path: str, name: str) -> list[str]:
         return []
     folders = name.split("::")[0].split("/") if "/" not in path else []
     return ["/".join([*folders[at:], path]) for at in range(len(folders))] + [path.removeprefix("./")]
-
-
-def _format_around(path: str, lines: Sequence[str], line: int) -> str:
-    if not 0 < line <= len(lines):
-        return ""
-    first, last = max(line - _AROUND, 1), min(line + _AROUND, len(lines))
-    shown = [
-        f"  {'>' if at == line else ' '} {at:>4} | {lines[at - 1][:_WIDEST]}".rstrip() for at in range(first, last + 1)
-    ]
-    return "\n".join([f"{_EXCERPT}{path}:{line}:", *shown])
 
 
 SHOWN_FAILURES = 10

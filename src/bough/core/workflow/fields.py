@@ -215,7 +215,11 @@ class Fields:
         if "until" in table:
             fields["until"] = self._read_until()
         if "do" in table:
-            self._check_do()
+            level = self._scope.level
+            if level.parallel:
+                self._node.wrong("do", "A parallel step cannot leave or restart the pass.")
+            elif self._table["do"] == "continue" and not level.again:
+                self._node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")
         self._read_action(fields)
         return fields
 
@@ -335,10 +339,3 @@ class Fields:
         if condition is not None and not condition.step and self._table.get("parallel"):
             self._node.wrong("until", "Parallel steps have no last step: write `STEP.` in front.")
         return condition
-
-    def _check_do(self) -> None:
-        level = self._scope.level
-        if level.parallel:
-            self._node.wrong("do", "A parallel step cannot leave or restart the pass.")
-        elif self._table["do"] == "continue" and not level.again:
-            self._node.wrong("do", "No enclosing step repeats: give one `repeat`, or use `break`.")

@@ -153,12 +153,13 @@ def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, 
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
             found |= _read_cases(mark.args[0], mark.args[1])
     # A value that has other uses too is not only expected.
-    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
+    used = Counter(
+        node.id
+        for one in body
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
     return {name: values for name, values in found.items() if used[name] == 1}
-
-
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
 
 
 def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:

@@ -70,19 +70,15 @@ def make_interpreter_command(command: str) -> str:
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
     """The files that are Python tests by their name, except those of projects nested in this one."""
-    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_read_file_patterns(look)]))
-    nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
-    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
-    return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
-
-
-def _read_file_patterns(look: ProjectFiles) -> list[str]:
-    """The patterns of pytest's `python_files` as regular expressions."""
+    # The patterns of pytest's `python_files` as regular expressions.
     found: list[str] = []
     for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
         for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
             found += [re.escape(glob).replace(r"\*", ".*") for glob in re.findall(r"[\w*.-]+\.py\b", value)]
-    return found
+    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *found]))
+    nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
+    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
+    return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
 
 
 def dump_code(text: str) -> str:

@@ -113,7 +113,13 @@ class Unittest(Runner):
         cases = []
         for name, outcome in outcomes.items():
             trace = bad[name][1] if name in bad else []
-            cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
+            # `ValueError: x`: the last unindented line that names an error.
+            named = [
+                line
+                for line in trace
+                if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
+            ]
+            cases.append(make_case(name, outcome, named[-1] if named else "", "\n".join(trace), root=root))
         return cases
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
@@ -206,14 +212,6 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
         elif current is not None and len(current) < MOST_LINES * 3:
             current.append(line)
     return found
-
-
-def _find_last_error(trace: Sequence[str]) -> str:
-    """`ValueError: x`: the last unindented line that names an error."""
-    named = [
-        line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
-    ]
-    return named[-1] if named else ""
 
 
 def _make_id(name: str, dotted: str) -> str:
