@@ -30,12 +30,10 @@ from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.cases import strip_root
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, strip_root
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.runner import Progress
-from bough.core.verdict.runners import (
+from bough.core.verdict.registry import (
     count_progress,
     has_refused,
     instrument,
@@ -43,6 +41,7 @@ from bough.core.verdict.runners import (
     read_closing_lines,
     read_results,
 )
+from bough.core.verdict.runner import Progress
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"

@@ -30,7 +30,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.missing import still_aside
-from bough.core.verdict.runners import narrow
+from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace
 

@@ -19,8 +19,7 @@ from bough.views.formatting import (
 )
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_rounds, describe_standing, describe_task, list_rows
-from bough.views.verdict_text import choose_style
-from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, describe_status
+from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, choose_style, describe_status
 
 ICONS = {
     State.PENDING: "○",
