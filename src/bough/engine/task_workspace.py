@@ -188,14 +188,14 @@ async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Works
         return Verdict("failed", reason, command=command, tree=task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
     cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-    return replace(_name_settings(judged.verdict, run), blob=output, cases=cases)
-
-
-def _name_settings(verdict: Verdict, run: Run) -> Verdict:
-    """A verdict that holds under settings of the repository says under which."""
+    # A verdict that holds under settings of the repository says under which.
     bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
     said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
-    return replace(verdict, advice=(*verdict.advice, *said)) if said else verdict
+    return replace(
+        replace(judged.verdict, advice=(*judged.verdict.advice, *said)) if said else judged.verdict,
+        blob=output,
+        cases=cases,
+    )
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:

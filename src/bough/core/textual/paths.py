@@ -120,11 +120,7 @@ def find_path(block: Block, known: Known) -> str:
     first = block.text.partition("\n")[0]
     if (found := _COMMENT.match(first)) and (path := _resolve_path(found[1], known, sure=False)):
         return path
-    return _find_path_before(block, known)
-
-
-def _find_path_before(block: Block, known: Known) -> str:
-    """The last line of text before it: alone on its line, or the one path that the line mentions."""
+    # The last line of text before it: alone on its line, or the one path that the line mentions.
     lines = block.before.split("\n")
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):

@@ -100,7 +100,17 @@ class Cargo(Runner):
         return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _read_traces(lines)
+        # What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names.
+        traces: dict[str, list[str]] = {}
+        current: list[str] | None = None
+        for line in lines:
+            if (match := re.fullmatch(_OUTPUT, line)) is not None:
+                current = traces.setdefault(match[1], [])
+            elif line in ("failures:", "successes:") or line.startswith("test result: "):
+                current = None
+            elif current is not None and len(current) < MOST_LINES:
+                current.append(line)
+        target, found = "", list[tuple[str, str, CaseOutcome]]()
         seen: set[tuple[str, str]] = set()
         for line in lines:
             if (section := re.fullmatch(_SECTION, line)) is not None:
@@ -139,20 +149,6 @@ class Cargo(Runner):
 def _parse_line_number(name: str) -> int:
     match = re.search(r"\(line (\d{1,9})\)", name)
     return int(match[1]) if match else 0
-
-
-def _read_traces(lines: Sequence[str]) -> dict[str, list[str]]:
-    """What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names."""
-    traces: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in lines:
-        if (match := re.fullmatch(_OUTPUT, line)) is not None:
-            current = traces.setdefault(match[1], [])
-        elif line in ("failures:", "successes:") or line.startswith("test result: "):
-            current = None
-        elif current is not None and len(current) < MOST_LINES:
-            current.append(line)
-    return traces
 
 
 def _find_panic(trace: Sequence[str]) -> str:
