@@ -182,16 +182,6 @@ def is_usable(answer: Answer) -> bool:
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
-_TRIED = r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)"
-
-
-def list_tried(answer: str, most: int = 5) -> tuple[str, ...]:
-    """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
-    found = re.search(_TRIED, answer)
-    lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
-    return tuple(shorten_middle(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
-
-
 # ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _FAILED = (

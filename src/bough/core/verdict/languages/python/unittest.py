@@ -4,7 +4,7 @@ and Django's own, which reports as unittest does."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from shlex import quote
 from typing import ClassVar
@@ -53,6 +53,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 
 class Unittest(Runner):
     name = "unittest"
+    report_flag = "-v"
     suffixes: ClassVar[tuple[str, ...]] = (".py",)
     manifests = MANIFESTS
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
@@ -71,9 +72,6 @@ class Unittest(Runner):
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
         return end if end is None else end + (get_word(part, end + 1) == "discover")
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        return self.put_in(command, "-v"), dict(env)
 
     def can_name(self, id: str) -> bool:
         return True
@@ -224,6 +222,9 @@ def _make_id(name: str, dotted: str) -> str:
 
 class Django(Unittest):
     name = "django"
+    report_flag = ""
+    report_arguments = "-v 2"
+    reports_already = r"\s(-v|--verbosity)\b"
     suffixes = ()
     probe_path = ""
 
@@ -232,10 +233,6 @@ class Django(Unittest):
             if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
                 return index + 1
         return None
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        told = re.search(r"\s(-v|--verbosity)\b", command)
-        return command if told else self.append(command, "-v 2") or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(map(quote, ids)))
