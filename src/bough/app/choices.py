@@ -79,7 +79,7 @@ class Choices(Struct, frozen=True):
     allow_test_changes: tuple[str, ...] = ()
     """Patterns of existing tests, or their files, whose expectations may change."""
     check: str = ""
-    """For a resumed run: the command that proves the goal from now on."""
+    """The command that proves the goal of a resumed run from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
     wait_for_quota: bool = False
@@ -177,7 +177,7 @@ class OutsideAgents(Struct, frozen=True):
     """The agents of a run that are not bough's own."""
 
     chosen: Mapping[str, str]
-    """By role or tier."""
+    """The agents' names, by role or tier."""
     env: tuple[str, ...]
     """The variables that they see."""
     network: str

@@ -34,7 +34,7 @@ class Delivery(Project, frozen=True):
         return await self.workspaces.diff(task.base, task.tree, stat)
 
     async def edges(self, name: str) -> list[Edge]:
-        """Which of a run's changes take effect before anyone runs them."""
+        """The changes of a run that take effect before anyone runs them."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 

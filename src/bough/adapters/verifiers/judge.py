@@ -67,7 +67,7 @@ class Judge:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
-        await self._runner.require_commands(task, check, ran, known)
+        await self._runner.require_commands(work, ran, known)
         judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.

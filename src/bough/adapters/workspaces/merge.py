@@ -146,7 +146,7 @@ class _Joining(Struct, eq=False):
     batch: Batch
     tree: bytes
     labels: tuple[bytes, ...]
-    """git's names for ours and theirs."""
+    """The names that git shows for ours and theirs."""
     put: dict[bytes, Entry | None] = field(default_factory=dict)
     """New contents of paths; None: the path is removed."""
     both: dict[bytes, Entry | None] = field(default_factory=dict)

@@ -94,7 +94,8 @@ _PROBE = {
         },
         "quote": {
             "type": "string",
-            "description": "The words that demand it, three or more, exactly as written in what was asked.",
+            "description": "The words that demand it, exactly as written in what was asked: three or more, or the "
+            "whole requirement if it is shorter.",
         },
         "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
         "text": {"type": "string", "description": "The whole file: one to six tests, its cases; at most 60 lines."},
@@ -125,8 +126,9 @@ PROBE = ToolSpec(
                     "additionalProperties": False,
                 },
                 "description": "Only requirements that ask for nothing that a test could see change: background (asks "
-                "for nothing), document (only documentation or comments), restructure (the code's form), speed (the "
-                "same, faster), upgrade (another version), unchanged (something must stay as it is). Usually [].",
+                "for nothing), document (only documentation or comments), coverage (only tests), restructure (the "
+                "code's form), speed (the same, faster), upgrade (another version), unchanged (something must stay as "
+                "it is). Usually [].",
             },
             "notes": {
                 "type": "array",
@@ -163,7 +165,7 @@ class _GivenProbe(Struct, frozen=True):
 
 class _GivenKind(Struct, frozen=True):
     requirement: int
-    kind: Literal["background", "document", "restructure", "speed", "upgrade", "unchanged"]
+    kind: Literal["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"]
 
 
 class _Answered(Struct, frozen=True):
@@ -211,8 +213,8 @@ def read_probes(
     probes: list[Probe] = []
     left_out: list[str] = []
     for given in found.probes[: count_allowed_probes(requirements)]:
-        place = find_quote(given.quote, asked)
-        if place is None:
+        # A short requirement can be quoted whole, although its words alone would say nothing in a longer text.
+        if not any(find_quote(given.quote, text) for text in (asked, *(one.text for one in requirements))):
             left_out.append(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
             )

@@ -19,10 +19,10 @@ MOST = 60
 By = Literal["person", "model", "rule"]
 """The source of the split: the person listed the requirements, a model said where each begins, or the text's own form
 did."""
-Kind = Literal["behaviour", "document", "restructure", "speed", "upgrade", "unchanged", "background"]
-"""What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments); the
-code's form, a time or a version, and nothing else that a test sees; that something is as it was; or it asks for
-nothing."""
+Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
+"""What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments);
+tests of the author's (coverage); the code's form, a time or a version, and nothing else that a test sees; that
+something is as it was; or it asks for nothing."""
 
 
 class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -106,11 +106,17 @@ def read_goal(goal: Step, starts: Sequence[str] = (), kinds: Sequence[NamedKind]
     # A quotation is found by its words, so what opens the first one (`, ", *) lies before its place.
     places = sorted({len(text[: place.start].rstrip("`\"'*_")) for one in starts if (place := find_quote(one, text))})
     blocks = _refine(text, _split_by_form(text, places), places)
-    idle = [place.start for one in kinds if one.kind == "background" and (place := find_quote(one.begins, text))]
-    kept = [block for block in blocks if not any(block.start <= at < block.start + 4 for at in idle)] or blocks
+    idle = [one.begins for one in kinds if one.kind == "background"]
+    kept = [block for block in blocks if not any(_begins(text, block, words) for words in idle)] or blocks
     asides = [text[block.start : block.end] for block in blocks if block not in kept]
     headings = [text[each.start : each.end] for each in _split_blocks(text) if each.kind == "heading"]
     return GoalReading(_name_kinds(_number_blocks(text, kept), text, kinds), (*headings, *asides))
+
+
+def _begins(text: str, block: _Block, words: str) -> bool:
+    """The block begins with these words of the text; a short block (`Thanks!`) can be all of them."""
+    place, within = find_quote(words, text), find_quote(words, text[block.start : block.end])
+    return (place is not None and 0 <= place.start - block.start < 4) or (within is not None and within.start < 4)
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
@@ -133,7 +139,7 @@ def _split_by_form(text: str, places: Sequence[int] = ()) -> list[_Block]:
     a sentence can begin there even without a capital."""
     blocks: list[_Block] = []
     for block in _split_sentences(text, places):
-        if blocks and block.kind == "prose" and _EMPTY.fullmatch(text[block.start : block.end]):
+        if blocks and _EMPTY.fullmatch(_strip_mark(text[block.start : block.end])):
             blocks[-1] = replace(blocks[-1], end=block.end)
         else:
             blocks.append(block)

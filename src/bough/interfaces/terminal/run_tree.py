@@ -129,7 +129,7 @@ def _render_line(name: list[Span], room: int, contents: list[tuple[Span, bool]],
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Which run it is, its status and what it has spent."""
+    """Name the run, its status and what it has spent."""
     style = STATUS_STYLES.get(status, "yellow")
     first: list[Span] = [
         (one_line(run.name), "bold"),
