@@ -223,9 +223,8 @@ def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) ->
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
-async def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    async for batch in conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime):
-        yield batch
+def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
+    return conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime)
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:
