@@ -27,14 +27,15 @@ from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol
-from bough.engine.conclude import conclude, note_outcome
 from bough.engine.consult import Consulted, consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
 from bough.engine.task_workspace import (
     TaskRuntime,
     collect_facts,
+    conclude,
     find_check_command,
+    note_outcome,
     render_diff,
     render_system_prompt,
 )
