@@ -17,7 +17,6 @@ class Mix(Runner):
 class Elixir(Language):
     name = "elixir"
     suffixes = ("ex", "exs")
-    test_names = r"_test\.exs$|^test_helper\.exs$"
     runners = (Mix(),)
     manifests = ("mix.exs",)
     programs = frozenset({"mix"})

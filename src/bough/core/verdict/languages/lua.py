@@ -27,7 +27,6 @@ class Busted(Runner):
 class Lua(Language):
     name = "lua"
     suffixes = ("lua",)
-    test_names = r"[-_](?:spec|tests?)\.lua$|^tests?(?:[-_.]|$)"
     comment = "--"
     runners = (Busted(),)
     programs = frozenset({"busted", "lua"})

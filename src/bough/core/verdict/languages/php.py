@@ -58,7 +58,6 @@ class PhpUnit(Runner):
 class Php(Language):
     name = "php"
     suffixes = ("php",)
-    test_names = r"Test\.php$"
     comment = "//"
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")
