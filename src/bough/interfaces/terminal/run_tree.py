@@ -57,10 +57,6 @@ def _render_check(row: TaskRow) -> Span:
     return verdict.ruling.replace("_", " ") + status, choose_style(verdict)
 
 
-def _render_subtree(row: TaskRow) -> Span:
-    return ("", "") if row.leaf else (format_cost(row.subtree) if row.subtree.cost else "–", "")
-
-
 def _or_dash(text: str) -> Span:
     return (text, "") if text else ("–", "dim")
 
@@ -72,7 +68,7 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("check", _render_check, False),
     ("tokens", lambda row: _or_dash(format_count(row.subtree.tokens) if row.task.started_at else ""), True),
     ("cost", lambda row: _or_dash(format_cost(row.spend) if row.task.started_at and row.spend.cost else ""), True),
-    ("total", _render_subtree, True),
+    ("total", lambda row: ("" if row.leaf else format_cost(row.subtree) if row.subtree.cost else "–", ""), True),
     ("", lambda row: (describe_task(row.task), "dim"), False),
 )
 """Heading, content, and whether it is right-aligned. Columns that do not fit are dropped from the end. Rounds and
