@@ -19,8 +19,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from bough.core.budget.limits import Limits
-from bough.core.budget.model_price import ModelPrice
+from bough.core.budget.limits import Limits, ModelPrice
 from bough.core.errors import UsageError
 from bough.core.ladder.escalation import LadderRules
 from bough.core.planning.plan import PlanningRules

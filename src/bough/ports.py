@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
-    from bough.core.planning.size_estimate import ApprovalAdvice
+    from bough.core.planning.guidance import ApprovalAdvice
     from bough.core.rules import Rules
     from bough.core.tree.task import Task
 

@@ -16,7 +16,7 @@ from bough.core.active_files import Edge
 from bough.core.conversation.context import list_passed_probes
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
-from bough.core.journal.settled_steps import list_settled_steps
+from bough.core.journal.run_fold import list_settled_steps
 from bough.core.tree.task import Task
 from bough.ports import FileChange
 

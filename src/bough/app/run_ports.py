@@ -68,7 +68,10 @@ async def open_ports(
     if watch.permit or wait:
         asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded)
     sandbox = fence_sandbox(_open_sandbox(project, env, asks), fence)
-    agents = _open_agents(project, outside, asks) if outside and outside.names else None
+    agents = None
+    if outside and outside.names:
+        agents = Agents(project, outside, asks)
+        agents.check(sorted(outside.names))  # Before anything starts.
     made = await _make_models(project, models, choices, endpoints, began, agents, hidden)
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
@@ -204,13 +207,6 @@ def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> Pro
     )
 
 
-def _open_agents(project: Project, outside: OutsideAgents, asks: Permit | None) -> Agents:
-    """The outside agents, checked before anything starts."""
-    agents = Agents(project, outside, asks)
-    agents.check(sorted(outside.names))
-    return agents
-
-
 class _VerifierOnDemand:
     """Loads and makes the verifier when it is first used: tasks without a check need none."""
 
@@ -246,8 +242,7 @@ def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
     """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
-    from bough.adapters.verifiers.check_environment import CheckEnvironment
-    from bough.adapters.verifiers.remedies import Remedies
+    from bough.adapters.verifiers.check_environment import CheckEnvironment, Remedies
     from bough.adapters.verifiers.verifier import ProjectVerifier
 
     config, around = project.config, project.surroundings

@@ -17,7 +17,7 @@ from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
-from bough.core.verdict.runners import PLAIN
+from bough.core.verdict.registry import PLAIN
 from bough.ports import Workspace, Workspaces
 
 SINGLY = 20.0

@@ -20,13 +20,16 @@ from bough.adapters.workspaces.file_index import (
     Folder,
     Tracked,
     find_differing,
+    get_kind,
+    is_sure,
     join_path,
+    look_at,
+    make_stamp,
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Trash
-from bough.adapters.workspaces.stamps import get_kind, is_sure, look_at, make_stamp
 from bough.core.errors import WorkspaceError
 from bough.trust import handles
 

@@ -23,8 +23,14 @@ from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entr
 from bough.adapters.workspaces.git_program import Git, find_git_version
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.core.errors import WorkspaceError
-from bough.core.merge.conflict_hunks import OURS, THEIRS, name_sides, parse_conflicts, unite_additions
-from bough.core.merge.lockfiles import find_remake_command
+from bough.core.merge.conflict_hunks import (
+    OURS,
+    THEIRS,
+    find_remake_command,
+    name_sides,
+    parse_conflicts,
+    unite_additions,
+)
 
 NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""

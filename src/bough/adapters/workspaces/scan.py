@@ -33,11 +33,12 @@ from bough.adapters.workspaces.file_index import (
     FileIndex,
     Folder,
     Tracked,
+    is_sure,
     join_path,
+    make_stamp,
     pause_collector,
 )
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.stamps import is_sure, make_stamp
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 

@@ -16,7 +16,6 @@ from bough.interfaces.cli.options import BoughGroup, add_options, dir_option, fo
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named
-    from bough.core.backlog.state import BacklogItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 16 << 20
@@ -230,6 +229,8 @@ def _confirm(issues: Sequence[Issue]) -> bool:
 @json_option("As a JSON list.")
 async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
     """List the goals and where each stands, in the order in which they begin."""
+    import msgspec
+
     from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.core.backlog.state import Backlog
@@ -247,7 +248,13 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         page = make_page(backlog, {}, {}, {}, {})
     goals = [goal for goal in page.goals if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:
-        print_json([_item_to_dict(backlog.items[goal.name], goal.kind, goal.why) for goal in goals])
+        items = [(backlog.items[goal.name], {"standing": goal.kind, "why": goal.why}) for goal in goals]
+        print_json(
+            [
+                {"number": item.number, "name": item.name, **said, "run": item.run, **msgspec.to_builtins(item.entry)}
+                for item, said in items
+            ]
+        )
         return
     out = make_output()
     if not goals:
@@ -267,13 +274,6 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
             first_sentence(goal.title),
             (f"  ({'; '.join(more)})" if more else "", "dim"),
         )
-
-
-def _item_to_dict(item: BacklogItem, kind: str, why: str) -> dict[str, Any]:
-    import msgspec
-
-    fields = msgspec.to_builtins(item.entry)
-    return {"number": item.number, "name": item.name, "standing": kind, "why": why, "run": item.run, **fields}
 
 
 @command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))

@@ -18,8 +18,8 @@ from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import BoughError, ClaimLost, UsageError
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.interfaces.cli.display import Display
 from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.terminal.output import Line, make_output
