@@ -29,10 +29,10 @@ from bough.views.waiting import WaitingView
 KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *WAITING_KINDS)))
 PIECE = 2000
 """Events processed at once: about 20 ms in which no other request is answered."""
-BEAT = 0.1
-"""Seconds between polls of the journal of a live run …"""
+BEAT = 0.2
+"""Seconds between polls of the journal of a live run: nobody sees a shorter delay, and a hundred pages cost half."""
 REST = 1.0
-"""… and of one that is not."""
+"""Seconds between polls of the journal of a run that nobody works on."""
 RECHECK = 30.0
 """Seconds until a finished run is looked at again: it may have been reopened."""
 STANDING = ("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RunReopened")
@@ -229,7 +229,7 @@ class LiveRuns:
         """The backlogs, each with its page and what that was made from."""
 
     async def run(self, name: str) -> LiveRun:
-        """Up to date."""
+        """Return the run as the journal has it now."""
         found = self._runs.get(name)
         if found is None:
             name = await self.journal.find(name)
@@ -242,7 +242,7 @@ class LiveRuns:
         return found
 
     async def load(self, names: list[str]) -> list[LiveRun]:
-        """Without those that a newer bough wrote: their own pages say so."""
+        """Return the runs, without those that a newer bough wrote: their own pages say so."""
         found = []
         for name in names:
             with suppress(NewerRun):
