@@ -42,7 +42,9 @@ LIST = "goals.md"
 DEMOS = {
     "fix": Demo(
         "fix",
-        "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
+        "The tests of calendar_slots.py fail: find the causes and fix them. Every gap must lie between opening and "
+        "closing time. Add first_free(slots, opens, closes, minutes): the earliest start of a gap of at least that "
+        "many minutes, or None.",
         "python -m pytest -q",
     ),
     "project": Demo(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
-    from bough.core.planning.size_estimate import ApprovalAdvice
+    from bough.core.planning.guidance import ApprovalAdvice
     from bough.core.rules import Rules
     from bough.core.tree.task import Task
 
@@ -93,7 +93,7 @@ class Store(Protocol):
         ...
 
     async def holder(self, run: str, task: str) -> str | None:
-        """Who holds the stream now and is alive, or None."""
+        """The live worker that holds the stream now, or None."""
         ...
 
     async def forget(self, claim: Claim) -> None:
@@ -137,7 +137,7 @@ class Model(Protocol):
 
 
 class Protocols(Protocol):
-    """Which protocol each model uses. What a run learns about a model is kept for later ones."""
+    """Knows which protocol each model uses. What a run learns about a model is kept for later ones."""
 
     def of(self, model: str) -> ModelProtocol:
         """The protocol of a model, by its name (`provider:model`)."""
@@ -290,7 +290,7 @@ class Contents(Protocol):
         ...
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        """Like `Workspaces.texts`, but blocking."""
+        """Return the texts that `Workspaces.texts` returns, but block meanwhile."""
         ...
 
     def differing(self, other: Contents) -> Sequence[str]:
@@ -375,7 +375,7 @@ class Workspaces(Protocol):
         ...
 
     async def edges(self, base: str, tree: str) -> list[Edge]:
-        """Which changes reach beyond their file: hooks, CI, links that lead out …"""
+        """The changes that reach beyond their file: hooks, CI, links that lead out …"""
         ...
 
     async def apply(self, base: str, tree: str) -> list[FileChange]:
@@ -585,11 +585,11 @@ class Approval(Struct, frozen=True):
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
-    """For `change`: what should be different."""
+    """What should be different, where the answer is `change`."""
     steps: tuple[Step, ...] = ()
-    """For `own`: the steps as they wrote them …"""
+    """The steps as the person wrote them, where the answer is `own`."""
     requirements: tuple[str, ...] = ()
-    """… and the goal's requirements, where they changed them."""
+    """The goal's requirements, where the person changed them."""
 
 
 async def nothing_runs(workspace: WorkFolder) -> None:
@@ -620,7 +620,7 @@ class Ports(Struct, frozen=True):
     unreachable: str = ""
     """Why no model is available, where that is known before anything starts: then nothing does."""
     person: str = ""
-    """Who started this process, as the system knows them."""
+    """The person who started this process, as the system knows them."""
     stop: Stop = field(default_factory=Stop)
     inbox: Inbox = field(default_factory=Inbox)
     fence: Fence = field(default_factory=Fence)

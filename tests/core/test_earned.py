@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import earned
-from bough.core.acceptance.code_difference import compare_texts
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
@@ -18,6 +17,7 @@ from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.budget.limits import Limits
+from bough.core.conversation.code_outline import compare_texts
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
 from bough.core.planning.plan import Step
@@ -76,7 +76,9 @@ def test_a_passing_check_alone_shows_nothing() -> None:
     assert missing(at) == [1]
     assert isinstance(decide_examination(at), c.Examine), "however small the change is"
     ended = conclude_work(replace(at, examination=replace(at.examination, examined=e.ExaminationSkipped("why"))), "ok")
-    assert ended.to is State.BLOCKED and ended.why.endswith("for what was asked (not examined: why)")
+    assert ended.to is State.BLOCKED and ended.why.endswith(
+        "for requirement 1 (Requirement 1 holds.) (not examined: why)"
+    )
 
 
 def test_what_the_agent_did_not_write_spares_the_examination_of_one_requirement() -> None:
@@ -147,6 +149,14 @@ def test_beside_behaviour_that_is_shown_documents_and_what_stays_need_no_run() -
     assert missing(at) == []
     assert conclude_work(at, "ok") == c.Conclude(State.COMPLETED, "ok")
     assert missing(probed(seen(task(*asked), code=True), (1, "passed", "failed"))) == [2], "no document changed"
+
+
+def test_tests_that_were_asked_for_are_shown_by_changed_tests_only() -> None:
+    asked = requirement(1), requirement(2, "coverage")
+    none = seen(probed(task(*asked), (1, "passed", "failed")), documents=True)
+    assert missing(none) == [2], "a document is no test"
+    wrote = replace(PASSED, changed=("test_order.py",))
+    assert missing(seen(probed(task(*asked, verdict=wrote), (1, "passed", "failed")))) == []
 
 
 def test_what_was_replaced_need_not_be_shown() -> None:
@@ -242,6 +252,18 @@ def test_where_a_runner_calls_tests_by_name_a_probe_stays_whole(check: Check, te
     assert not isinstance(found, Problems)
     assert [make_command(probe, check, form.framework) for probe in found.probes] == commands
     assert len({probe.path for probe in found.probes}) == 1
+
+
+def test_a_short_requirement_can_be_quoted_whole() -> None:
+    """The words are too few to say anything in a longer text, but they are all that was asked."""
+    short = Requirement(2, "Fix it.")
+    given = [{"says": "x", "quote": quote, "text": "def test_it(): pass"} for quote in ("Fix it", "it", "holds")]
+    answer = Answer(calls=(Call("1", "probe", json.dumps({"probes": given})),))
+    form = find_form(Check("pytest", "", "pytest"), [])
+    found = read_probes(answer, "goal", form, [ONE, short], f"{ONE.text} {short.text}")
+    assert not isinstance(found, Problems)
+    assert [(probe.quote, probe.requirements) for probe in found.probes] == [("Fix it", (2,))]
+    assert len(found.left_out) == 2
 
 
 def test_a_joint_run_names_what_passed() -> None:

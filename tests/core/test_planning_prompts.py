@@ -16,11 +16,10 @@ from bough.core.conversation.structured_answer import Problems
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
-from bough.core.planning.decomposition import read_replan, read_split
+from bough.core.planning.decomposition import read_plan, read_replan, read_split
 from bough.core.planning.given_steps import sort_by_needs
+from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.planner_answer import read_plan
-from bough.core.planning.size_estimate import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
 from bough.core.tree.task_groups import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level

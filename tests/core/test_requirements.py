@@ -77,6 +77,20 @@ def test_each_sentence_is_one() -> None:
 def test_an_empty_imperative_joins_the_sentence_before() -> None:
     assert texts("order() is broken. Fix it.") == ["order() is broken. Fix it."]
     assert texts("Sort the keys. Add tests.") == ["Sort the keys.", "Add tests."]
+    assert texts("order() is broken:\n\n1. Fix it.\n2. Add tests.") == [
+        "order() is broken:\n\n1. Fix it.",
+        "Add tests.",
+    ]
+
+
+def test_a_passage_of_two_words_is_named_whole() -> None:
+    kinds = [NamedKind("Add tests.", "coverage"), NamedKind("Thanks!", "background")]
+    found = read("Sort the keys. Add tests. Thanks!", (), kinds)
+    assert [(one.text, one.kind) for one in found.requirements] == [
+        ("Sort the keys.", "behaviour"),
+        ("Add tests.", "coverage"),
+    ]
+    assert found.background == ("Thanks!",)
 
 
 MARKDOWN = (

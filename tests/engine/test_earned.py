@@ -78,7 +78,9 @@ def test_a_comment_is_not_completed_and_a_person_may_accept_it(tmp_path: Path) -
     assert (run.outcome.status, run.outcome.exit_status) == ("not_proven", 5)
     assert len(run.journal.of(e.Examined)) == 2, "what nothing shows is examined once more"
     shown = bough(run.project, "status").out
-    assert "finished, not proven" in shown and "Not shown: what the goal asks for." in shown
+    assert "finished, not proven" in shown and "Not shown: 1 requirement (1)." in shown
+    assert "1. order() in order.py must raise ValueError" in shown.partition("Not shown:")[2]
+    assert "missing: a test that fails without the work and passes with it; 2 cases passed without it, too" in shown
     refused = bough(run.project, "apply")
     assert refused.status == 2 and "its work is not proven" in refused.err
     assert bough(run.project, "pr").status == 2

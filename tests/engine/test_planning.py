@@ -15,8 +15,8 @@ from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.errors import TransientError
 from bough.core.messages import Answer, Prompt, Said
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task_state import State
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call

@@ -13,7 +13,7 @@ import pytest
 
 from bough.adapters.models.recording import read_recording
 from bough.demo import DEMOS, find
-from tests.interfaces.shell import Said, environment, here
+from tests.interfaces.shell import Said, bough, environment, here
 
 AT_ONCE = "import bough.demo; bough.demo.PACE = 0; from bough.interfaces.cli import main; main()"
 SETTINGS = {"BOUGH_MODELS_FAST": "openai:nobody", "BOUGH_LADDER_SUBTASK_ROUNDS": "1", "BOUGH_SANDBOX_ENV": "LANG"}
@@ -43,12 +43,17 @@ def untouched(folder: Path) -> bool:
     return subprocess.run(git, check=True, capture_output=True, text=True).stdout == ""
 
 
-def test_one_task_is_repaired(tmp_path: Path) -> None:
+def test_one_task_with_a_fault_that_a_probe_finds(tmp_path: Path) -> None:
     said = demo(tmp_path)
     assert (said.status, said.err) == (0, ""), said
     assert said.out.startswith("The model is a recording; everything else is real, in ")
-    assert "completed: the check passed (8 tests passed" in said.out and "Look around: cd " in said.out
-    assert "Tested only by its author" not in said.out, "the tests were there before, and are not its author's"
+    assert "completed: the check passed (11 tests passed" in said.out and "Look around: cd " in said.out
+    events = bough(tmp_path / "demo" / "repository", "log", "--json").events
+    first, last = of(events, "ProbesFinished")
+    assert [case["outcome"] for case in first["results"]].count("failed") == 1, "the check passed, and a probe found it"
+    assert {case["outcome"] for case in last["results"]} == {"passed"}, "and it was repaired"
+    (judged,) = of(events, "EvidenceJudged")
+    assert {one["how"] for one in judged["shown"]} == {"probe"} and len(judged["shown"]) == 3, "red, then green"
     assert untouched(tmp_path)
 
 

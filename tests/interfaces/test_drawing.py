@@ -30,8 +30,7 @@ from bough.views.formatting import count_cells
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView, view_run
 from bough.views.task_rows import list_rows
-from bough.views.verdict_text import describe_verdict, list_shortcomings
-from bough.views.vocabulary import ROLES, STATUS_WORDS
+from bough.views.vocabulary import ROLES, STATUS_WORDS, describe_verdict, list_shortcomings
 from tests.golden.test_golden import GOLDEN, records
 from tests.interfaces.journals import started, task_events
 

@@ -47,7 +47,7 @@ class Diagnosis(Struct, frozen=True):
     ok: bool
     says: str
     needed: bool = True
-    """Without it no run can start."""
+    """No run can start without it."""
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:

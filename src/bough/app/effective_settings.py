@@ -1,4 +1,4 @@
-"""Which settings apply in a project, and where each comes from: `bough config`."""
+"""Finds the settings that apply in a project, and where each comes from, for `bough config`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class _Live(Struct, frozen=True, eq=False):
 
 
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
-    """Until nothing is left to do, or the night is over. Returns the list as it is then."""
+    """Work until nothing is left to do, or the night is over. Return the list as it is then."""
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
         if known is None or not known.together:  # Else an earlier process may have made it.

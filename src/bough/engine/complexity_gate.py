@@ -17,15 +17,15 @@ from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
 from bough.core.planning import prompt_values
-from bough.core.planning.outline import OWNERS, outlined
-from bough.core.planning.prompt_values import Size
-from bough.core.planning.size_estimate import (
+from bough.core.planning.guidance import (
     GateReading,
     SizeEstimate,
     choose_proposal,
     read_estimate,
     read_gate_reading,
 )
+from bough.core.planning.outline import OWNERS, outlined
+from bough.core.planning.prompt_values import Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, consult, consult_or_halt

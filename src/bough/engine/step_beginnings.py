@@ -121,19 +121,17 @@ class Beginnings:
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
         earlier = task.children.ended.get(step.name)
-        above = [task, *self._list_above(task.id)]
-        changed = next((each for each in above if each.base != task.tree), task)
-        said = next((found for each in above if (found := _list_verdicts(each))), ())
-        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
-
-    def _list_above(self, path: str) -> list[Task]:
-        """The tasks above one, the nearest first."""
+        # The tasks above one, the nearest first.
+        path = task.id
         tasks: list[Task] = []
         while path != GOAL:
             path = path.rpartition("/")[0] or GOAL
             if path in self._books:
                 tasks.append(self._books[path].task)
-        return tasks
+        above = [task, *tasks]
+        changed = next((each for each in above if each.base != task.tree), task)
+        said = next((found for each in above if (found := _list_verdicts(each))), ())
+        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
 
     # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 

@@ -48,11 +48,11 @@ class TaskRuntime(Struct, eq=False):
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
     """Makes events durable in the middle of an effect: those that must be visible before it finishes."""
     talk: Talk | None = None
-    """With the current outside agent …"""
+    """The conversation with the current outside agent."""
     talking: int = 0
-    """… by the number of its attempt …"""
+    """The number of the attempt that this conversation belongs to."""
     told: int = 0
-    """… and how many messages of it the agent has heard."""
+    """How many of the attempt's messages the agent has heard."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
     _workspace: Workspace | None = None

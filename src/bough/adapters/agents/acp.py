@@ -43,9 +43,9 @@ _INPUT = 1.0
 _CANCEL = 10.0
 """Seconds that it may take to end a cancelled turn."""
 _MOST = 1_000
-"""Calls that it may be ahead of us, and …"""
+"""The agent may make this many calls that bough has not read yet."""
 _TEXT = 400_000
-"""… characters of what it says that are kept of a round."""
+"""Characters of the agent's text that are kept of one round."""
 _HOME = 64 << 20
 """Bytes of the person's files that are copied into its home."""
 _STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
@@ -317,7 +317,7 @@ class AcpTalk:
     # ── the connection ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _wait(self, patience: float) -> None:
-        """For news, or until a call has waited long enough for its input."""
+        """Wait for news, or until a call has waited long enough for its input."""
         if self._flooded:
             raise TransientError(self._flooded)
         unready = any(not deed.told for deed in self._deeds.values())

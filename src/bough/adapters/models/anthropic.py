@@ -43,7 +43,7 @@ class AnthropicModel(OrderedModel):
 
     TEXT, CALL = "text", "tool_use"
     listing = "/v1/models?limit=1000"
-    """Without a number it is only the first page."""
+    """The list of models; without a number the server sends only the first page."""
 
     def _always(self, model: str) -> dict[str, Any]:
         return {"model": model, "max_tokens": self._options.max_tokens, "stream": True}

@@ -39,9 +39,9 @@ class Options(Struct, frozen=True):
     """What varies among servers of one protocol."""
 
     usage: bool = True
-    """Off for servers that reject a request for the usage, and send it anyway."""
+    """Ask for the usage. Some servers reject that, and send the usage anyway."""
     temperature: bool = True
-    """Off for servers whose models reject a temperature."""
+    """Send a temperature. Some servers' models reject one."""
     max_tokens: int = 32_000
     """Sent where the protocol requires a number."""
     images: bool = False

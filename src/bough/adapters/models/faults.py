@@ -272,7 +272,7 @@ def parse_window(words: str) -> int:
 
 
 def _read_stated_window(answer: Any) -> int:
-    """llama.cpp sends the number as a field."""
+    """Read the window from a field of the error, where llama.cpp puts it."""
     error = _find_error(answer)
     size = error.get("n_ctx") if isinstance(error, dict) else None
     return size if isinstance(size, int) and size > 0 else 0

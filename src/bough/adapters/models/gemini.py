@@ -271,7 +271,7 @@ class GeminiReader(BaseReader):
             self._progress(text)
 
     def _extra(self) -> str:
-        """Which part had which signature. Parts without one need only their text and their calls."""
+        """Note which part had which signature. Parts without one need only their text and their calls."""
         if not any(segment.signature for segment in self._segments):
             return ""
         alone = sum(1 for segment in self._segments if not segment.call and segment.read().strip()) == 1

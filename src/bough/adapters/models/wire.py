@@ -37,9 +37,10 @@ LONGEST = 3600.0
 IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
-"""Bytes of one answer after which it is abandoned …"""
+"""Bytes of one answer after which it is abandoned."""
 CONTENT = 8_000_000
-"""… and of what it says: much of a stream is not. A conversation keeps it, and is sent again every round."""
+"""Bytes of the text in an answer after which it is abandoned; much of a stream is not text. A conversation keeps the
+text, and is sent again every round."""
 UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
 """What decoding raises for malformed bytes."""
 LINGER = 0.25
@@ -65,7 +66,7 @@ class Client:
         self._gates = Gates(backoff_first, backoff_longest)
 
     def gate(self, address: str) -> Gate:
-        """Before the endpoint at that address: all who ask there wait for their turn in the same place."""
+        """The one gate before the endpoint at that address: all who ask there wait at it for their turn."""
         return self._gates.at(address)
 
     def link(self, url: str = "") -> Link:

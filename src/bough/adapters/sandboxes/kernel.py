@@ -61,9 +61,9 @@ def landlock_abi() -> int:
 def confine(
     writable: Sequence[str], abi: int, families: tuple[int, ...], readable: Sequence[str] | None = None
 ) -> None:
-    """From here on, this thread and what it starts can change files only below (or at) the `writable` paths, read and
-    execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use the calls
-    that `filter` denies. Irrevocable.
+    """Confine this thread and what it starts, for good: they can change files only below (or at) the `writable` paths,
+    read and execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use
+    the calls that `filter` denies.
 
     Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
     too. Paths that do not exist are skipped. ABI 0: no Landlock.

@@ -1,4 +1,4 @@
-"""macOS: commands run under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
+"""Runs commands on macOS under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
 untested on a Mac so far, as the banner says.
 
 Everything is denied except what is listed, and of two matching rules the later one counts. A command reads the system,

@@ -155,7 +155,7 @@ def _find_home() -> str:
 
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
-    """Which files and folders the mounts refer to: one that was removed and recreated is another."""
+    """Identify the files and folders that the mounts refer to: one that was removed and recreated is another."""
     return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
 
 

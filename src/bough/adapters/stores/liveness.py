@@ -1,4 +1,4 @@
-"""Who holds a claim, and whether that process is still there.
+"""Names the process that holds a claim, and tells whether it is still there.
 
 Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
 False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process

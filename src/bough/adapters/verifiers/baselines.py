@@ -21,7 +21,7 @@ from bough.core.verdict.check_run import Baseline
 from bough.trust.files import Place
 
 FORMAT = 7
-"""Of what is kept: an earlier bough's entries say too little."""
+"""The version of the entries' format: those of an earlier bough say too little, and are not read."""
 Measure = Callable[[], Awaitable[Baseline]]
 
 

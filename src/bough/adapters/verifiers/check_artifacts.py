@@ -43,8 +43,7 @@ def has_completed(report: Path) -> bool:
 def read_altered(
     workspace: WorkFolder, texts: Mapping[str, str], altered: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Of the texts among the altered files, what they were and what they are; those that are gone are in the first
-    only."""
+    """Return the altered texts as they were and as they are; the first has also those that are gone."""
     changed = [path for path in altered if path in texts]
     found = {}
     for path in changed:

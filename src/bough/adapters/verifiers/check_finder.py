@@ -16,8 +16,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.language import DATA, is_test_path
 from bough.core.verdict.paths import find_suffix
-from bough.core.verdict.project_check import find_runner_behind, shows_runner
-from bough.core.verdict.project_commands import rank_told
+from bough.core.verdict.project_check import find_runner_behind, rank_told, shows_runner
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.test_files import is_code, is_foreign, is_product

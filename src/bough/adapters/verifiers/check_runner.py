@@ -30,12 +30,10 @@ from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.cases import strip_root
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, strip_root
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.runner import Progress
-from bough.core.verdict.runners import (
+from bough.core.verdict.registry import (
     count_progress,
     has_refused,
     instrument,
@@ -43,6 +41,7 @@ from bough.core.verdict.runners import (
     read_closing_lines,
     read_results,
 )
+from bough.core.verdict.runner import Progress
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"
@@ -90,12 +89,12 @@ class CheckRunner:
         self._sweeping: dict[str, asyncio.Task[None]] = {}
         self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
         self._lenders: dict[tuple[str, str], Path] = {}
-        """By run and task: workspaces with packages of their own."""
+        """Workspaces with packages of their own, by run and task."""
         self.baselines = Baselines(home / "baselines", environment.surroundings)
 
     async def prepare(self, work: Work, workspace: Workspace) -> None:
-        """Before a verdict: the packages that were installed in the task's workspace are lent to its checks from now
-        on. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
+        """Lend the packages that were installed in the task's workspace to its checks from now on; called before each
+        verdict. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
         key = work.run.name, work.task.id
         self._lenders.pop(key, None)
         if await workspace.lends(work.task.tree):
@@ -156,13 +155,14 @@ class CheckRunner:
             return asyncio.create_task(measure())
         return self.baselines.begin(tree, work.check, measure)
 
-    async def require_commands(self, task: Task, check: Check, ran: CheckRun, known: Baseline) -> None:
-        """What only the end of a check needs (a linter after the tests) shows when all tests pass, which they did not
-        at the base: it is no bug of the work, and no hunter could repair it."""
+    async def require_commands(self, work: Work, ran: CheckRun, known: Baseline) -> None:
+        """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
+        shows when all tests pass, which they did not at the base: it is no bug of the work, and no hunter could repair
+        it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
             return
-        base = Base({}, await self._workspaces.paths(task.base), task.step.instructions)
-        lacks = find_missing(ran.finished.exit_status, check.command, ran.text, ran.report, base)
+        base = Base({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
+        lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
 

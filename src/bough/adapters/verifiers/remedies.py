@@ -13,7 +13,7 @@ from bough.adapters.workspaces.python_environment import Environment
 from bough.core.verdict.language import Installation, Missing
 from bough.core.verdict.missing import Base
 from bough.core.verdict.paths import is_made_folder
-from bough.core.verdict.project_commands import find_setup
+from bough.core.verdict.project_check import find_setup
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.trust.files import Place

@@ -1,5 +1,5 @@
-"""Which files are below a folder, and the trees that they form. Scans share what did not change between them, so that
-the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
+"""Keeps which files are below a folder, and the trees that they form. Scans share what did not change between them, so
+that the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
 
 # Paths are bytes: a name on disk need not be text.
 

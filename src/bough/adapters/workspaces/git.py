@@ -324,8 +324,9 @@ class GitWorkspaces(GitTrees):
                 copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Only what is ignored: everything else is already in the tree, as it was when the run started. And only what
-        is in the project: a link there could lead to the person's home."""
+        """Whether a checkout gets this file or folder of the person's. It must be ignored, because everything else is
+        already in the tree as it was when the run started; and it must be in the project itself, because a link there
+        could lead to the person's home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
         return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
 

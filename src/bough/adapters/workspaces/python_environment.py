@@ -35,7 +35,7 @@ class Environment(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """For people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
+        """The environment in words for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
         place = self.inside or _shorten(self.prefix)
         if self.by.startswith("$"):
             return f"the environment in {place} ({self.by})"

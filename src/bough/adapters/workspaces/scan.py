@@ -1,4 +1,4 @@
-"""Which files are below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
+"""Finds the files below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
 snapshots of a workspace and restoring one.
 
 Promises: links are kept as links and never followed; folders are entered by handle, so that none can be swapped for a
@@ -45,10 +45,9 @@ HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
 
 _TICK = 50_000_000
-"""Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's, if its stamps are
-fine …"""
+"""Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's."""
 _COARSE_TICK = 2_100_000_000
-"""… and if they are whole seconds."""
+"""The same on a disk whose time stamps are whole seconds."""
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
@@ -96,7 +95,7 @@ class Scanner(Struct):
 
     top: bytes
     ignores: Callable[[Collection[bytes]], set[bytes]]
-    """Which of these paths an ignore rule names."""
+    """Returns those of the paths that an ignore rule names."""
     clock: Callable[[], int]
     """The disk's own."""
     own: bool = True

@@ -23,7 +23,7 @@ class Surroundings(Struct, frozen=True):
     link: tuple[str, ...] = ()
     """Ignored files and folders of the person's that a checkout links to."""
     copy: tuple[str, ...] = ()
-    """… and those that it gets a copy of, fresh for every check."""
+    """Ignored files and folders of the person's that a checkout gets a copy of, fresh for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -56,7 +56,9 @@ def is_shown_by_others(task: Task) -> bool:
 def has_nothing_to_run(task: Task) -> bool:
     """Nothing that ran shows a difference, and nothing of that kind was asked for."""
     shown = list_shown(task)
-    return bool(shown) and all(one.how in ("document", "restructure", "upgrade", "unchanged") for one in shown)
+    return bool(shown) and all(
+        one.how in ("document", "coverage", "restructure", "upgrade", "unchanged") for one in shown
+    )
 
 
 def describe_missing(task: Task) -> str:
@@ -64,7 +66,7 @@ def describe_missing(task: Task) -> str:
     missing = list_missing(task)
     named = "; ".join(f"{one.number} ({_shorten(one.whole)})" for one in missing[:NAMED])
     more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-    what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}" if len(task.asked) > 1 else "what was asked"
+    what = f"requirement{'s' if len(missing) > 1 else ''} {named}{more}"
     return f"the check passes, but nothing shows that the work made the difference for {what}"
 
 
@@ -110,7 +112,10 @@ def _is_form_seen(one: Requirement, task: Task, seen: Difference, others: bool) 
     are shown by running something, so that code may change."""
     if one.kind == "document":
         return seen.documents and (others or not seen.code)
+    if one.kind == "coverage":
+        verdict = task.acceptance.verdict
+        return verdict is not None and bool(verdict.changed) and (others or not seen.code)
     if one.kind in ("restructure", "speed", "upgrade"):
         return {"restructure": seen.interface, "speed": seen.faster, "upgrade": seen.version}[one.kind]
     kinds = {other.kind for other in list_asked(task)}
-    return others or (kinds == {"unchanged", "document"} & kinds and not seen.code)
+    return others or (kinds == {"unchanged", "document", "coverage"} & kinds and not seen.code)

@@ -54,7 +54,7 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     files: tuple[str, ...] = ()
     examined: str = ""
-    """By whom, or why not."""
+    """The examiner who examined the work, or why nobody did."""
     tests: tuple[str, ...] = ()
     """Tests that it added or changed, by name."""
     alone: bool = False
@@ -92,7 +92,7 @@ class _Kept(Struct):
     dropped: frozenset[str] = frozenset()
     """Steps that its later plans dropped."""
     notes: tuple[str, ...] = ()
-    """Of its last examination."""
+    """The notes of its last examination."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
@@ -102,7 +102,7 @@ class Table(Struct, frozen=True, omit_defaults=True):
     background: tuple[str, ...] = ()
     """Passages of the goal that ask for nothing."""
     accepted: str = ""
-    """Who accepted the work without proof."""
+    """The person who accepted the work without proof; empty: nobody did."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -110,7 +110,7 @@ class Table(Struct, frozen=True, omit_defaults=True):
 
 
 def build_table(records: Iterable[e.Record]) -> Table:
-    """From the records of a run, or those of `KINDS` among them."""
+    """Build the table from the records of a run, or from only those whose kind is in `KINDS`."""
     tasks: dict[str, _Kept] = {}
     asked: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
@@ -175,7 +175,7 @@ def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], r
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """Without those that were rewound."""
+    """The records that still count: the rewound ones are left out."""
     kept: list[e.Record] = []
     for record in records:
         if isinstance(record.event, e.TaskRewound):
@@ -245,14 +245,15 @@ _STANDINGS: dict[str, RequirementStatus] = {
     "speed": "proven",
     "upgrade": "nothing to run",
     "document": "nothing to run",
+    "coverage": "nothing to run",
     "restructure": "nothing to run",
     "unchanged": "nothing to run",
 }
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
-    """Before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so what the probes say
-    holds, whichever task achieved it."""
+    """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so
+    what the probes say holds, whichever task achieved it."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -273,7 +274,7 @@ def _is_proven_by_tests(proof: Proof) -> bool:
 
 
 def describe_standing(number: int, task: Task) -> str:
-    """In short, during the run: what a reviewer is told about a requirement."""
+    """What a reviewer is told in short about a requirement while the run is in progress."""
     covered = [(step, list_covered(step, step.name, task.asked, task.plan.steps)) for step in task.plan.steps]
     steps = [step.name for step, own in covered if any(one.number == number for one in own)]
     passed = [probe for probe in task.examination.probes if number in probe.requirements]

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
@@ -46,7 +46,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
     case: str = ""
-    """For one of several cases of a probe: its name. Each is run, contested and dropped on its own."""
+    """The name of this case, where a probe has several; each is run, contested and dropped on its own."""
 
     @property
     def group(self) -> str:
@@ -61,14 +61,14 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     outcome: Outcome
     """`broken`: it did not run as a test at all, so it shows nothing."""
     output: str = ""
-    """Of one that did not pass."""
+    """The output of a probe that did not pass."""
 
 
 class Form(Struct, frozen=True):
     """How a probe is written in a project: by the framework of its check."""
 
     framework: str
-    """As the examiner is told."""
+    """The name of the framework as the examiner reads it."""
     path: str
     """Where a probe goes; `{name}` is its name."""
     how: str
@@ -94,7 +94,8 @@ _PROBE = {
         },
         "quote": {
             "type": "string",
-            "description": "The words that demand it, three or more, exactly as written in what was asked.",
+            "description": "The words that demand it, exactly as written in what was asked: three or more, or the "
+            "whole requirement if it is shorter.",
         },
         "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
         "text": {"type": "string", "description": "The whole file: one to six tests, its cases; at most 60 lines."},
@@ -125,8 +126,9 @@ PROBE = ToolSpec(
                     "additionalProperties": False,
                 },
                 "description": "Only requirements that ask for nothing that a test could see change: background (asks "
-                "for nothing), document (only documentation or comments), restructure (the code's form), speed (the "
-                "same, faster), upgrade (another version), unchanged (something must stay as it is). Usually [].",
+                "for nothing), document (only documentation or comments), coverage (only tests), restructure (the "
+                "code's form), speed (the same, faster), upgrade (another version), unchanged (something must stay as "
+                "it is). Usually [].",
             },
             "notes": {
                 "type": "array",
@@ -163,7 +165,7 @@ class _GivenProbe(Struct, frozen=True):
 
 class _GivenKind(Struct, frozen=True):
     requirement: int
-    kind: Literal["background", "document", "restructure", "speed", "upgrade", "unchanged"]
+    kind: Literal["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"]
 
 
 class _Answered(Struct, frozen=True):
@@ -211,8 +213,8 @@ def read_probes(
     probes: list[Probe] = []
     left_out: list[str] = []
     for given in found.probes[: count_allowed_probes(requirements)]:
-        place = find_quote(given.quote, asked)
-        if place is None:
+        # A short requirement can be quoted whole, although its words alone would say nothing in a longer text.
+        if not any(find_quote(given.quote, text) for text in (asked, *(one.text for one in requirements))):
             left_out.append(
                 f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
             )
@@ -221,7 +223,8 @@ def read_probes(
         folder = _normalize_folder(given.folder) if form.folder else ""
         stem = f"{slug(task, 80).replace('-', '_')}_{known}"
         about = _match_requirements(given, requirements)
-        for case, text in split_cases(_strip_fence(given.text), form.case, form.by_name):
+        fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
+        for case, text in split_cases((fenced[1] if fenced else given.text).rstrip() + "\n", form.case, form.by_name):
             own = case and not form.by_name
             path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if own else stem)
             name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
@@ -245,11 +248,6 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 def _normalize_folder(folder: str) -> str:
     parts = [part for part in folder.strip().strip("/").split("/") if part not in ("", ".")]
     return "" if ".." in parts or ".git" in parts else "/".join(parts)
-
-
-def _strip_fence(text: str) -> str:
-    fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
-    return (fenced[1] if fenced else text).rstrip() + "\n"
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:

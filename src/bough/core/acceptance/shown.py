@@ -6,9 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-How = Literal["check", "tests", "probe", "author", "speed", "upgrade", "document", "restructure", "unchanged"]
+How = Literal[
+    "check", "tests", "probe", "author", "speed", "upgrade", "document", "coverage", "restructure", "unchanged"
+]
 """The person's check, or tests that were there, fail without the work; a probe does; only a test of the author's does;
-the check is faster; or there is nothing to run: a version, documents or the code's form changed, nothing else did."""
+the check is faster; or there is nothing to run: a version, documents, tests or the code's form changed, nothing else
+did."""
 
 
 class Shown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -30,7 +30,7 @@ from bough.core.conversation.text_fitting import (
     take_head,
 )
 from bough.core.messages import Answer, Call, Message, Replied, Result, Said
-from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transient, mask_text
+from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
 LIMIT = 2_000
 """Tokens of a pruned context."""
@@ -39,9 +39,10 @@ FRAME = 250
 EXTRACT = 300
 """Words that the fast model is asked for at most."""
 ERRORS = 6
-"""Errors to keep: the newest …"""
+"""How many of the newest errors are kept."""
 ERRORS_OF_A_TOOL = 3
-"""… so that a tool that is repeatedly called wrongly does not displace what the tests said."""
+"""How many errors of one tool are kept: a tool that is repeatedly called wrongly must not displace what the tests
+said."""
 ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200
@@ -328,7 +329,9 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
 
 
 def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str:
-    task = _render_task(needed)
+    criteria = render_bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    task = "\n".join(render_heading(head, text) for head, text in told if text)
     room = max(limit - FRAME - estimate_tokens(task), limit // 2)
     blocks: list[tuple[int, Form]] = [
         (5, lambda most: _render_block(head, extract, most, contain_markdown)),
@@ -350,12 +353,6 @@ def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list
         text if estimate_tokens(text) < own or not text else form(own - 1)
         for text, form, own in zip(whole, forms, given, strict=True)
     ]
-
-
-def _render_task(needed: EssentialFacts) -> str:
-    criteria = render_bullets(needed.criteria)
-    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
-    return "\n".join(render_heading(head, text) for head, text in told if text)
 
 
 def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:

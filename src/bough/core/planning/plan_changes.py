@@ -88,7 +88,19 @@ class _Level:
         elif change.change == "drop":
             self._drop(step, change)
         else:
-            self._reword(step, change)
+            item = _merge_given(change, step)
+            told = g.build_step(item, step.name, self.parent)
+            self.found += g.find_faults(item, told)
+            # Steps planned for other instructions no longer apply.
+            stale = bool(change.instructions) and bool(step.steps)
+            phase = step.plan_first or stale if change.phase is None else change.phase and self.depth_left > 1
+            steps = () if stale or change.phase is False else step.steps
+            said = {name: getattr(told, name) for name in _SAID_OF_A_STEP}
+            made = replace(step, **said, steps=steps, plan_first=phase and not steps)
+            self.steps[self.steps.index(step)] = made
+            if change.needs is not None:
+                self.needs[step.name] = change.needs
+            self._note(step.name, f"reworded `{step.name}`", change)
         return None
 
     def _add(self, change: StepChange) -> None:
@@ -123,21 +135,6 @@ class _Level:
                 needs = dict.fromkeys((*(need for need in other.needs if need != step.name), *step.needs))
                 self.steps[index] = replace(other, needs=tuple(needs))
         self.said.append(_describe_change(f"dropped `{step.name}`", change))
-
-    def _reword(self, step: Step, change: StepChange) -> None:
-        item = _merge_given(change, step)
-        told = g.build_step(item, step.name, self.parent)
-        self.found += g.find_faults(item, told)
-        # Steps planned for other instructions no longer apply.
-        stale = bool(change.instructions) and bool(step.steps)
-        phase = step.plan_first or stale if change.phase is None else change.phase and self.depth_left > 1
-        steps = () if stale or change.phase is False else step.steps
-        said = {name: getattr(told, name) for name in _SAID_OF_A_STEP}
-        made = replace(step, **said, steps=steps, plan_first=phase and not steps)
-        self.steps[self.steps.index(step)] = made
-        if change.needs is not None:
-            self.needs[step.name] = change.needs
-        self._note(step.name, f"reworded `{step.name}`", change)
 
     def _note(self, name: str, what: str, change: StepChange) -> None:
         self.touched.add(name)

@@ -18,8 +18,8 @@ from bough.core.conversation.context import (
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.ids import GOAL
+from bough.core.planning.guidance import SizeEstimate
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import SizeEstimate
 from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
 
@@ -56,9 +56,9 @@ class Past(Struct, frozen=True):
     summary: str = ""
     files: tuple[str, ...] = ()
     commit: str = ""
-    """Holds its changes, if they were not adopted …"""
+    """The commit that holds its changes, if they were not adopted."""
     work: str = ""
-    """… which are these."""
+    """The changes that were not adopted."""
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""

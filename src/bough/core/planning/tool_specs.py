@@ -84,13 +84,13 @@ KINDS = _list(
     "behaviour.",
     _object(
         {
-            "begins": _text("Its first five to ten words, exactly as written."),
+            "begins": _text("Its first five to ten words, exactly as written; all of it if it has fewer."),
             "kind": {
                 "type": "string",
-                "enum": ["background", "document", "restructure", "speed", "upgrade", "unchanged"],
-                "description": "background: asks for nothing. document: only documentation or comments. restructure: "
-                "the code's form, moved or renamed, with the same behaviour. speed: the same, faster. upgrade: another "
-                "version of a dependency. unchanged: something must stay as it is.",
+                "enum": ["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"],
+                "description": "background: asks for nothing. document: only documentation or comments. coverage: only "
+                "tests. restructure: the code's form, moved or renamed, with the same behaviour. speed: the same, "
+                "faster. upgrade: another version of a dependency. unchanged: something must stay as it is.",
             },
         },
         "begins",

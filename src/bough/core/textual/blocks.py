@@ -47,7 +47,9 @@ def find_blocks(text: str) -> list[Block]:
         indent = len(lines[at]) - len(lines[at].lstrip())
         body = [line[min(indent, len(line) - len(line.lstrip())) :] for line in body] if indent else body
         before = "\n".join(lines[after:at])
-        found.append(Block(opening[2].strip(), "\n".join(body), _take_last_lines(before), closed=end < len(lines)))
+        # The last two lines of text before a block.
+        words = [line.strip() for line in before.split("\n") if line.strip()]
+        found.append(Block(opening[2].strip(), "\n".join(body), "\n".join(words[-2:]), closed=end < len(lines)))
         at = after = end + 1
     return found
 
@@ -71,9 +73,3 @@ def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
         else:
             return n
     return len(lines)
-
-
-def _take_last_lines(before: str) -> str:
-    """The last two lines of text before a block."""
-    words = [line.strip() for line in before.split("\n") if line.strip()]
-    return "\n".join(words[-2:])

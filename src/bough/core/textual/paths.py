@@ -1,4 +1,4 @@
-"""Which file a block is for."""
+"""Find out which file a block in a model's text is for."""
 
 from __future__ import annotations
 
@@ -109,22 +109,18 @@ def is_test(path: str) -> bool:
 
 def find_path(block: Block, known: Known) -> str:
     """The file that a block names, in one of the places where models name it; empty if it names none."""
-    for said in _list_info_paths(block):
+    # ```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}.
+    rest = block.info.strip("{} ")
+    if block.language:
+        rest = rest.lstrip(".")[len(block.language) :]
+    words = re.split(r"[\s:=\"',()]+", rest)
+    for said in [word.strip("`*") for word in words if word]:
         if path := _resolve_path(said, known, sure=True):
             return path
     first = block.text.partition("\n")[0]
     if (found := _COMMENT.match(first)) and (path := _resolve_path(found[1], known, sure=False)):
         return path
     return _find_path_before(block, known)
-
-
-def _list_info_paths(block: Block) -> list[str]:
-    """```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}."""
-    rest = block.info.strip("{} ")
-    if block.language:
-        rest = rest.lstrip(".")[len(block.language) :]
-    words = re.split(r"[\s:=\"',()]+", rest)
-    return [word.strip("`*") for word in words if word]
 
 
 def _find_path_before(block: Block, known: Known) -> str:

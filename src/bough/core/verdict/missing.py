@@ -104,8 +104,8 @@ def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], n
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
-    """Without those that the goal names, by the test or by the module; where it is about tests, without those that
-    lack a module which nothing declares."""
+    """The tests to set aside. Tests that the goal names, by the test or by the module, are not among them; where the
+    goal is about tests, neither are tests that lack a module which nothing declares."""
     about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
     return {
         id: lack
@@ -174,19 +174,16 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     for name in reversed(names):
         own = name.removeprefix("./") in base.paths or ("/" in name and not _is_installed(name))
         if name and not own:
-            return Missing("command", name, language=_find_owner(last_segment(name), base))
+            # The language whose package managers install a program: it is known for that, or a manifest names it.
+            program = last_segment(name)
+            known = (language.name for language in LANGUAGES if program in language.installed_runners)
+            named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
+            return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
 
 
 def _is_installed(path: str) -> bool:
     return path.startswith("/") or is_made_folder(parent_folder(path))
-
-
-def _find_owner(program: str, base: Base) -> str:
-    """The language whose package managers install a program: it is known for that, or a manifest names it."""
-    known = (language.name for language in LANGUAGES if program in language.installed_runners)
-    named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
-    return next(known, "") or next(named, "")
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
-from bough.core.verdict.cases import make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -104,7 +104,7 @@ class Runner:
     """What shows that a project uses it, and the command that then runs all its tests: the path of a file and a text
     in it, as patterns, and the command. The first that fits counts."""
     always_reports: ClassVar[bool] = False
-    """Without a report it did not finish, even where its output is discarded."""
+    """It always writes a report: without one it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
     """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
     unique_ids: ClassVar[str] = ""

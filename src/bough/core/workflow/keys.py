@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal, Required, TypedDict, get_args, get_origin, get_type_hints
 
+import msgspec
 from msgspec import Meta
 
 from bough.core.planning.plan import MAX_TRANSITIONS, ContextMode, Join, OnError, Role, Step, Tier
@@ -205,7 +206,7 @@ ALIASES = {
 
 
 def classify_step(step: Step) -> Kind:
-    """Who or what runs a step. bough itself runs a leaf that only has a check."""
+    """Say what runs a step. bough itself runs a leaf that only has a check."""
     if step.steps:
         return "compound"
     if step.do:
@@ -231,3 +232,18 @@ def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
     """The default of `requires_testing`. A command has its exit status and a critic changes nothing, so neither needs
     another check, unless one is `named`."""
     return named or (step_kind != "run" and role != "critic")
+
+
+def build_schema() -> dict[str, Any]:
+    """Build it from the loader's own definitions. The loader checks more: names, order, conditions, placeholders."""
+    _, tables = msgspec.json.schema_components([WorkflowKeys], ref_template="#/$defs/{name}")
+    for table in tables.values():
+        table["additionalProperties"] = False
+    tables["ActionKeys"]["oneOf"] = [{"required": [way]} for way in ("run", "check", "workflow")]
+    whole = tables.pop("WorkflowKeys")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **whole,
+        "title": "A bough workflow",
+        "$defs": tables,
+    }

@@ -1,4 +1,4 @@
-"""From the text of a workflow file to a plan: every problem is found before anything runs."""
+"""Load the text of a workflow file as a plan: every problem is found before anything runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
 from bough.core.spelling import shorten_line
 from bough.core.workflow.conditions import END
-from bough.core.workflow.fields import Fields, StepPosition
+from bough.core.workflow.fields import Fields, Level, StepPosition, check_siblings
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
-from bough.core.workflow.order import Level, check_siblings
 from bough.core.workflow.placeholders import Input, Parts, ResultPlace
 from bough.core.workflow.problems import Problems, Source, raise_for, suggest_nearest
 

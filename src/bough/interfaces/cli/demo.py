@@ -30,9 +30,10 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's answers are
     replayed from a recording.
 
-    `fix` (the default) is one task: some tests fail. `project` builds a program in three phases, two agents at a time:
-    one makes a mistake that a bug hunter repairs, one gets stuck and its task is replanned. `backlog` is a night with
-    five goals: three are done and proven, one conflicts with another, one is given up.
+    `fix` (the default) is one task: some tests fail, and a probe finds what their repair forgot. `project` builds a
+    program in three phases, two agents at a time: one makes a mistake that a bug hunter repairs, one gets stuck and its
+    task is replanned. `backlog` is a night with five goals: three are done and proven, one conflicts with another, one
+    is given up.
     """
     from bough.demo import BACKLOG, find
 
@@ -63,7 +64,7 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
             outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
             status = await finish_run(opened, outcome, apply=False, as_json=as_json)
     if not as_json:
-        click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough rewind, bough apply.")
+        click.echo(f"\nLook around: cd {project}, then bough show, bough report, bough log, bough diff, bough apply.")
     return status
 
 

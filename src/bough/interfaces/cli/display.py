@@ -54,7 +54,7 @@ class JsonDisplay:
         """The first event says it all."""
 
     def seen(self, record: e.Record) -> None:
-        """Only new events are printed; `bough log --json` has the rest."""
+        """Print nothing: only new events are printed, and `bough log --json` has the rest."""
 
     def recorded(self, record: e.Record) -> None:
         if self._gone:
@@ -66,14 +66,14 @@ class JsonDisplay:
             self._gone = True
 
     def progress(self, task: str, text: str) -> None:
-        """Not an event."""
+        """Print nothing: this is no event."""
 
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
 
     def doing(self, task: str, what: str) -> None:
-        """Not an event."""
+        """Print nothing: this is no event."""
 
     def waiting(self, text: str) -> None:
         if text:

@@ -1,4 +1,4 @@
-"""From the words on a command line to an exit status.
+"""Turns the words on a command line into an exit status.
 
 Promises: every failure is one sentence on standard error and the matching exit status; a traceback is shown only on
 request. Only the named command is loaded, so `bough --help` starts at once.

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from bough.app import Choices, RunObserver, Session
 from bough.core import events as e
 from bough.core.errors import BoughError, ClaimLost
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.interfaces.cli.display import Display
 from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.terminal.output import Line

@@ -145,7 +145,7 @@ _record = click.option(
     help="Record the model's answers; replay:FILE plays them back.",
 )
 model_options = add_options(_models, _record, json_option("The plan as JSON."))
-"""Which models are used, for commands that run nothing."""
+"""The options that choose models, for commands that run nothing."""
 sandbox_options = add_options(
     click.option(
         "--sandbox",

@@ -12,8 +12,8 @@ import click
 
 from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import UsageError
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.interfaces.cli.display import Display
 from bough.interfaces.terminal.output import make_output
 from bough.interfaces.terminal.plan_tree import render_plan, render_requirements

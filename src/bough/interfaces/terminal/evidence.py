@@ -98,6 +98,7 @@ def _describe_shown(row: Evidence) -> str:
         "speed": "the check takes clearly less time than before the work",
         "upgrade": "nothing to run: a version changed, and the check still passes",
         "document": "nothing to run: documents or comments changed",
+        "coverage": "its author's tests changed, and the check passes",
         "restructure": "nothing to run: names or places of the code changed, and the check still passes",
         "unchanged": "the check still passes",
     }[row.shown.how]
@@ -124,21 +125,32 @@ def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:
-    """What is refuted and what is not shown, and what reviewers noted, for the end of a page; empty when there is
-    nothing of that."""
+    """What is refuted and what is not shown, each with what is missing, and what reviewers noted, for the end of a
+    page; empty when there is nothing of that."""
     lines: list[Line] = []
     for standing, words in _CLOSING:
         rows = [row for row in table.rows if row.standing == standing]
-        if rows and len(table.rows) > 1:
-            numbers = ", ".join(str(row.requirement.number) for row in rows)
-            lines.append([(f"{words}: {pluralize(len(rows), 'requirement')} ({numbers}).", STYLES[standing])])
-            if standing != _AUTHOR:
-                texts = (cut(one_line(str(row.requirement)), max(width - 2, 20)) for row in rows[:NAMES])
-                lines += [[("  ", ""), (text, "")] for text in texts]
-        elif rows and standing != _AUTHOR:
-            lines.append([(f"{words}: what the goal asks for.", STYLES[standing])])
+        if not rows or (standing == _AUTHOR and len(table.rows) == 1):
+            continue
+        numbers = ", ".join(str(row.requirement.number) for row in rows)
+        lines.append([(f"{words}: {pluralize(len(rows), 'requirement')} ({numbers}).", STYLES[standing])])
+        for row in rows[:NAMES] if standing != _AUTHOR else ():
+            lines.append([("  ", ""), (cut(one_line(str(row.requirement)), max(width - 2, 20)), "")])
+            lines.append([("     ", ""), (cut(one_line(_describe_gap(row)), max(width - 5, 20)), "dim")])
     lines += [[("Note: ", "dim"), (one_line(note), "")] for note in table.notes]
     return lines
+
+
+def _describe_gap(row: Evidence) -> str:
+    """What refutes a requirement, or what is missing to show it."""
+    if failing := [case for case in row.probes if case.outcome == "failed"]:
+        return f"{failing[0].name} fails: {failing[0].says}"
+    if not row.proofs:
+        return "missing: a step that covers it"
+    counts = Counter("passed without it, too" if case.before == "passed" else case.outcome for case in row.probes)
+    said = [f"{pluralize(number, 'case')} {outcome}" for outcome, number in counts.items()]
+    said = said or [proof.examined for proof in row.proofs if proof.examined.startswith("not examined")][:1]
+    return "; ".join(["missing: a test that fails without the work and passes with it", *said])
 
 
 _AUTHOR: RequirementStatus = "tested only by its author"

@@ -273,7 +273,7 @@ def _render_tail(bar: str, stream: _Stream) -> list[Line]:
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
-    """Which rows are shown: all when they fit, else active ones first, then the most recently changed."""
+    """Choose the rows that are shown: all when they fit, else active ones first, then the most recently changed."""
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
     order = sorted(

@@ -19,8 +19,7 @@ from bough.views.formatting import (
 )
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_rounds, describe_standing, describe_task, list_rows
-from bough.views.verdict_text import choose_style
-from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, describe_status
+from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, choose_style, describe_status
 
 ICONS = {
     State.PENDING: "○",
@@ -130,7 +129,7 @@ def _render_line(name: list[Span], room: int, contents: list[tuple[Span, bool]],
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Which run it is, its status and what it has spent."""
+    """Name the run, its status and what it has spent."""
     style = STATUS_STYLES.get(status, "yellow")
     first: list[Span] = [
         (one_line(run.name), "bold"),

@@ -9,7 +9,7 @@ from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
 
@@ -45,7 +45,7 @@ class Dotnet(Runner):
         return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
     def _add_arguments(self, command: str, arguments: str) -> str | None:
-        """With more arguments, before the `--` that precedes settings."""
+        """The command with more arguments, before the `--` that precedes settings."""
         found = self.place(command)
         if found is None:
             return None

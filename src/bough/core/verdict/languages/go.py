@@ -10,7 +10,7 @@ import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
+from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
@@ -76,7 +76,7 @@ class Go(Runner):
         return _read_events(events, root) if events else _read_text(lines, root)
 
     def readable(self, output: str) -> str:
-        """As `go test -v` would have printed it."""
+        """The output as `go test -v` would have printed it."""
         shown = []
         for line in output.splitlines(keepends=True):
             events = _parse_events([line.rstrip("\n")])

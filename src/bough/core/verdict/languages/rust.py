@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
-from bough.core.verdict.cases import MOST_CASES, make_case
+from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles

@@ -8,7 +8,7 @@ from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word
-from bough.core.verdict.cases import make_case
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.languages.python.interpreter import find_module_word
 from bough.core.verdict.project_files import ProjectFiles

@@ -1,4 +1,4 @@
-"""doctest, for projects whose only tests are examples in their documentation."""
+"""The runner `doctest`, for projects whose only tests are examples in their documentation."""
 
 from __future__ import annotations
 

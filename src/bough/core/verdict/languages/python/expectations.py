@@ -50,7 +50,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
-    """With the classes that they are in: two tests of one name are two tests."""
+    """The functions, named with the classes that they are in: two tests of one name are two tests."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _list_functions(node.body, f"{within}{node.name}.")
@@ -153,12 +153,13 @@ def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, 
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
             found |= _read_cases(mark.args[0], mark.args[1])
     # A value that has other uses too is not only expected.
-    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
+    used = Counter(
+        node.id
+        for one in body
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
     return {name: values for name, values in found.items() if used[name] == 1}
-
-
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
 
 
 def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:

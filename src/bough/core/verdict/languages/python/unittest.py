@@ -1,4 +1,5 @@
-"""unittest, which comes with Python: it names its tests on standard output when it is told to be verbose."""
+"""The runner `unittest`, which comes with Python and names its tests on standard output when it is told to be verbose,
+and Django's own, which reports as unittest does."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from shlex import quote
 from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_word
-from bough.core.verdict.cases import make_case
+from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.languages.python.interpreter import (
     MANIFESTS,
     add_sources,
@@ -20,7 +21,7 @@ from bough.core.verdict.languages.python.interpreter import (
 )
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
-from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.runner import (
     MOST_LINES,
     ClosingLine,
@@ -112,7 +113,13 @@ class Unittest(Runner):
         cases = []
         for name, outcome in outcomes.items():
             trace = bad[name][1] if name in bad else []
-            cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
+            # `ValueError: x`: the last unindented line that names an error.
+            named = [
+                line
+                for line in trace
+                if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
+            ]
+            cases.append(make_case(name, outcome, named[-1] if named else "", "\n".join(trace), root=root))
         return cases
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
@@ -166,7 +173,8 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """unittest finds tests only in packages below its starting folder, and only by one pattern."""
+    """The command that discovers all these tests; empty: none does. It finds tests only in packages below its starting
+    folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -206,17 +214,36 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
     return found
 
 
-def _find_last_error(trace: Sequence[str]) -> str:
-    """`ValueError: x`: the last unindented line that names an error."""
-    named = [
-        line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
-    ]
-    return named[-1] if named else ""
-
-
 def _make_id(name: str, dotted: str) -> str:
     """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
     dotted = re.sub(rf"^(?:{_LOADERS})\.?", "", dotted)
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
         return dotted
     return f"{dotted}.{name}" if dotted else name
+
+
+class Django(Unittest):
+    name = "django"
+    suffixes = ()
+    probe_path = ""
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        for index in range(at, min(at + 2, len(part))):
+            if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
+                return index + 1
+        return None
+
+    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        told = re.search(r"\s(-v|--verbosity)\b", command)
+        return command if told else self.append(command, "-v 2") or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, " ".join(map(quote, ids)))
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        named = next((path for path in look.near if last_segment(path) == "manage.py"), "")
+        if named and "django" in look.text(named):
+            up = "../" if parent_folder(named) and not find_interpreter(look).startswith("/") else ""
+            python = find_interpreter(look)
+            python = f"{up}{python}" if "/" in python else python
+            yield ProjectCommand(run_in_folder(parent_folder(named), f"{python} manage.py test"), f"there is a {named}")
