@@ -691,15 +691,19 @@ def picture(page: Page, name: str, tmp_path: Path, check: Callable[[Page], None]
 
 def test_pictures_of_the_main_screens(browser: Any, shop: Served, tmp_path: Path) -> None:
     project, run = shop.project, "amber-heron"
+    for width, height in ((1280, 760), (390, 844), (1920, 1080)):
+        end = "" if width == 1280 else f"-{width}"
+        with page_of(browser, shop, width=width, height=height) as page:
+            settle(page, f"{shop.url}/#/")
+            picture(page, f"dashboard-home{end}", tmp_path, lambda p: expect(p.locator(".question")).to_have_count(4))
+            settle(page, at(shop, "run", project, run))
+            picture(page, f"dashboard-run{end}", tmp_path, lambda p: expect(row(p, "goal")).to_be_visible())
+            settle(page, at(shop, "run", project, "opal-wren"))
+            picture(page, f"dashboard-failed{end}", tmp_path, lambda p: expect(p.locator(".why")).to_be_visible())
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     with page_of(browser, shop, height=760) as page:
-        settle(page, f"{shop.url}/#/")
-        picture(page, "dashboard-home", tmp_path, lambda p: expect(p.locator(".question")).to_have_count(4))
-        settle(page, at(shop, "run", project, run))
-        picture(page, "dashboard-run", tmp_path, lambda p: expect(row(p, "goal")).to_be_visible())
         settle(page, at(shop, "run", project, run, "timeline"))
         picture(page, "dashboard-timeline", tmp_path, lambda p: expect(p.locator("canvas")).to_be_visible())
-        settle(page, at(shop, "run", project, "opal-wren"))
-        picture(page, "dashboard-failed", tmp_path, lambda p: expect(p.locator(".why")).to_be_visible())
     with page_of(browser, shop, height=760, scheme="dark") as page:
         settle(page, at(shop, "task", project, run, "api/discounts"))
         picture(page, "dashboard-task", tmp_path, lambda p: expect(p.locator(".say.model").first).to_be_visible())
