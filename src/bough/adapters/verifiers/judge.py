@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.check_artifacts import make_reader
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
