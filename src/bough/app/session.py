@@ -278,7 +278,7 @@ class Session(Delivery, frozen=True):
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
         """Plan a goal. Nothing runs, and nothing is kept."""
         from bough.app.run_ports import open_ports
-        from bough.engine.propose_plan import propose_plan
+        from bough.engine.run_loop import propose_plan
 
         rules = choices.rules(self.config.limits)
         rules = replace(rules, planning=replace(rules.planning, flat=False))
