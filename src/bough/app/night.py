@@ -207,6 +207,8 @@ class NightWorker:
         known = self.backlog.seq
         for record in await self.session.store.read(self.backlog.stream, since=known):
             self.backlog = evolve_backlog(self.backlog, record)
+            if isinstance(record.event, e.StopRequested):
+                self.watch.stop.request(now=record.event.now)
             self.watch.listed(self.backlog, record)
 
     async def _post(self, event: e.AnyEvent) -> None:
@@ -320,8 +322,8 @@ class NightWorker:
                 return
             except (BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
-            if report is None:
-                return
+            if report is None or (report.status == "stopped" and self.watch.stop.requested):
+                return  # Whoever continues the night resumes it, as after a crash.
             item = (await load_backlog(self.session, self.plan.name)).items[item.name]
             if item.dropped:
                 report = replace(report, status="dropped", why="removed from the list")

@@ -94,6 +94,8 @@ def build_night(page: NightPage) -> Json:
         "list": Raw(page.name),
         "title": describe_night(page),
         "began": page.started_at > 0,
+        "open": page.started_at > 0 and not page.ended_at,
+        "working": bool(page.of("running")),
         "spent": describe_spent(page),
         "branch": page.branch,
         "left_out": sum(goal.together not in ("", "on it") for goal in page.goals),
@@ -126,6 +128,7 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
         "models": list(dict.fromkeys([*own, *config.models.presets, *used])),
         "check": next((command for command in checks if command), ""),
         "limits": asdict(config.budget),
+        "backlog": {"jobs": config.backlog.jobs, "per_goal": config.backlog.per_goal},
     }
 
 
