@@ -117,7 +117,11 @@ class Endpoint(Struct, frozen=True):
 
 def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
     """What an answer with an error status means."""
-    error = _decode_body(body)
+    try:
+        error = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body[:4000].decode(errors="replace")
+        error = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
     wait = parse_retry_after(headers)
     if wait is None and (found := re.search(_RETRY_DELAY, body.decode(errors="replace"))):
         wait = min(float(found[1]), LONGEST_WAIT)
@@ -305,14 +309,6 @@ def _is_certificate_error(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _decode_body(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[:4000].decode(errors="replace")
-        return re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
 
 
 def _find_error(answer: Any) -> Any:
