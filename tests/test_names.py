@@ -90,7 +90,7 @@ def test_a_stale_name_is_found() -> None:
 HALF = frozenset(
     "Of Those By With As For Until In On At From Into And Or But Because So Than Such Only Also Else Not Without Per "
     "Under Over After Before Since During Between Beside Besides Among Against About Like To Up Out Off Too Which Who "
-    "Whom Whose That".split()
+    "Whom Whose That".split()  # noqa: SIM905
 )
 """Words with which a docstring begins that needs the code before it to be understood."""
 
