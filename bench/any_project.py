@@ -208,7 +208,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
-    asked.add_argument("--half", choices=("open", "kept", "fresh"))
+    asked.add_argument("--half", choices=("open", "kept", "fresh", "late"))
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
     chosen.to.mkdir(parents=True, exist_ok=True)

@@ -41,9 +41,14 @@ def overrides(runner: Runner, *methods: str) -> bool:
     return any(getattr(type(runner), name) is not getattr(Runner, name) for name in methods)
 
 
+def is_told(runner: Runner) -> bool:
+    """Something is added to its command or its environment, so that it reports."""
+    return bool(runner.report_flag or runner.report_arguments) or overrides(runner, "instrument")
+
+
 def test_every_runner_that_names_its_tests_has_a_suite() -> None:
     """Told to, by a report, or by itself."""
-    reports = [runner.name for runner in RUNNERS if overrides(runner, "instrument", "read", "cases")]
+    reports = [runner.name for runner in RUNNERS if is_told(runner) or overrides(runner, "read", "cases")]
     assert sorted(reports) == sorted(suite.runner for suite in SUITES)
     assert len({runner.name for runner in RUNNERS}) == len(RUNNERS)
 
@@ -65,7 +70,7 @@ def test_what_is_added_leaves_the_command_as_it_was(suite: Suite) -> None:
     words = iter(made.split())
     assert all(word in words for word in line.split()), "its words are all there, in their order"
     told = made != line or env != {"A": "b"}
-    assert told is overrides(next(each for each in RUNNERS if each.name == suite.runner), "instrument")
+    assert told is is_told(next(each for each in RUNNERS if each.name == suite.runner))
     assert instrument("make test", suite.runner, REPORT, {})[0] == "make test", "what cannot be seen is not touched"
 
 

@@ -21,8 +21,7 @@ from bough.interfaces import terminal
 from bough.interfaces.terminal.conversation import Conversation
 from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
-from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_table
-from bough.interfaces.terminal.runs_table import render_runs
+from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
 from bough.views import telling
 from bough.views.details import describe_round, point_of
 from bough.views.event_lines import NEWS, Teller

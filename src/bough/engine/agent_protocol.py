@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import examination
-from bough.core.agent_choice import choose_agent
+from bough.core.agent_choice import build_done_call, choose_agent
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.errors import Refused, TooLong
@@ -192,7 +192,8 @@ async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answe
     changes = any(call.name in CHANGES for call in calls)
     claimed = any(call.name == "done" for call in calls)
     if not claimed and not found.more and (changes or (found.done is not None and not calls)):
-        calls = (*calls, _build_done_call(found.done or "The files are written.", found.aside))
+        left = f" (Left unchanged: {', '.join(found.aside)}.)" if found.aside else ""
+        calls = (*calls, build_done_call(f"{found.done or 'The files are written.'}{left}"))
     return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
 
 
@@ -214,11 +215,6 @@ def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float
         model=answer.model,
         extra=answer.extra,
     )
-
-
-def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
-    left = f" (Left unchanged: {', '.join(aside)}.)" if aside else ""
-    return Call("", "done", json.dumps({"summary": f"{summary}{left}"}))
 
 
 async def _render_text_brief(

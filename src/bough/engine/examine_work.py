@@ -37,7 +37,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import consult_or_halt, render_answer
+from bough.engine.consult import acts_in_text, consult_or_halt, render_answer
 from bough.engine.task_workspace import TaskRuntime, build_halt
 from bough.ports import Batches
 
@@ -117,9 +117,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    in_text = (
-        runtime.ports.protocols.of(runtime.ports.models[tier].name).protocol == "text"
-    )  # One question, one answer.
+    in_text = acts_in_text(runtime.ports, tier)  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
     # The whole text as well: a quotation may go from one requirement into the next.

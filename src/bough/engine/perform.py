@@ -38,7 +38,6 @@ from bough.engine.agent_protocol import (
     try_protocol,
 )
 from bough.engine.complexity_gate import estimate_goal, read_requirements
-from bough.engine.conclude import conclude
 from bough.engine.make_plan import weigh_split
 from bough.engine.merge_queue import MergeProof, find_leftover_conflicts
 from bough.engine.outside_agent import ask_agent
@@ -46,6 +45,7 @@ from bough.engine.task_workspace import (
     TaskRuntime,
     build_halt,
     compute_backoff,
+    conclude,
     estimate_broken_usage,
     fill_usage,
     judge_tree,

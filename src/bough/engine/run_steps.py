@@ -36,12 +36,11 @@ from bough.core.tree.next_moves import (
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.urgency import URGENCY, measure_urgency, weight
-from bough.engine.conclude import conclude
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.step_merger import StepMerger, list_merge_tasks
 from bough.engine.task_loop import TaskStream, drive_task, read_messages
-from bough.engine.task_workspace import TaskRuntime
+from bough.engine.task_workspace import TaskRuntime, conclude
 from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"

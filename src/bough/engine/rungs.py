@@ -27,14 +27,15 @@ from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol
-from bough.engine.conclude import conclude, note_outcome
 from bough.engine.consult import Consulted, consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
 from bough.engine.task_workspace import (
     TaskRuntime,
     collect_facts,
+    conclude,
     find_check_command,
+    note_outcome,
     render_diff,
     render_system_prompt,
 )
@@ -223,9 +224,8 @@ def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) ->
     return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
-async def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
-    async for batch in conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime):
-        yield batch
+def _zoom_out(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
+    return conclude(State.BLOCKED, _describe_reason(task, decision), task, runtime)
 
 
 def _describe_reason(task: Task, decision: Decision) -> str:

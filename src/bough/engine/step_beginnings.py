@@ -140,7 +140,17 @@ class Beginnings:
         if not first.key:
             return None
         if self._done is None:
-            self._done = await self._find_done_steps()
+            # Every completed step of every earlier run by its key; the latest counts.
+            done: dict[str, tuple[str, str]] = {}
+            for run in await self._ports.store.runs():
+                # Only earlier runs. A step of this run that is started again has a reason to run again.
+                if run == self._run.name:
+                    break
+                for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
+                    event = record.event
+                    if isinstance(event, e.ChildSettled) and event.key and event.state is State.COMPLETED:
+                        done[event.key] = (run, child_path(record.task, event.task))
+            self._done = done
         if first.key not in self._done:
             return None
         run, path = self._done[first.key]
@@ -160,19 +170,6 @@ class Beginnings:
         above = path.rpartition("/")[0] or GOAL
         records = await self._ports.store.read(run, above, kinds=("ChildSettled",))
         return [record.event for record in records if isinstance(record.event, e.ChildSettled)]
-
-    async def _find_done_steps(self) -> dict[str, tuple[str, str]]:
-        """Every completed step of every earlier run by its key; the latest counts."""
-        done: dict[str, tuple[str, str]] = {}
-        for run in await self._ports.store.runs():
-            # Only earlier runs. A step of this run that is started again has a reason to run again.
-            if run == self._run.name:
-                break
-            for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
-                event = record.event
-                if isinstance(event, e.ChildSettled) and event.key and event.state is State.COMPLETED:
-                    done[event.key] = (run, child_path(record.task, event.task))
-        return done
 
 
 def _list_verdicts(task: Task) -> tuple[str, ...]:

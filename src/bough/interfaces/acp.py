@@ -224,16 +224,12 @@ class EditorSession:
             stat = await opened.diff(outcome.run, stat=True)
             self.write(stat)
             if stat and await self.permits(f"Apply {outcome.run} to your files?", "Apply it", "Not now"):
-                await self._apply(opened, outcome.run)
+                try:
+                    changes = await opened.apply(outcome.run)
+                    self.write(f"Applied: {', '.join(change.path for change in changes)}")
+                except BoughError as error:
+                    self.write(f"Not applied: {error}")
         await self.flush()
-
-    async def _apply(self, opened: Session, run: str) -> None:
-        try:
-            changes = await opened.apply(run)
-        except BoughError as error:
-            self.write(f"Not applied: {error}")
-            return
-        self.write(f"Applied: {', '.join(change.path for change in changes)}")
 
     async def replay(self) -> None:
         """Replay the events of the session's runs."""

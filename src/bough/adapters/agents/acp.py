@@ -173,23 +173,19 @@ class AcpTalk:
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         async with self._in_time():
-            return await self._heard(patience)
-
-    async def _heard(self, patience: float) -> TurnProgress | TurnEnded:
-        while True:
-            if ready := self._ready():
-                # Calls that it starts at once are reported one by one; those that belong together become one round.
-                await asyncio.sleep(_TOGETHER)
-                deeds = self._ready() or ready
-                for deed in deeds:
-                    deed.told = True
-                calls = tuple(make_call(deed, self._root) for deed in deeds)
-                writes = frozenset(deed.id for deed in deeds if deed.writes)
-                usage, cost = self._used(None)
-                return TurnProgress(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
-            if self._turn is not None and self._turn.done():
-                return await self._turn_ended()
-            await self._wait(patience)
+            while not (ready := self._ready()):
+                if self._turn is not None and self._turn.done():
+                    return await self._turn_ended()
+                await self._wait(patience)
+            # Calls that it starts at once are reported one by one; those that belong together become one round.
+            await asyncio.sleep(_TOGETHER)
+        deeds = self._ready() or ready
+        for deed in deeds:
+            deed.told = True
+        calls = tuple(make_call(deed, self._root) for deed in deeds)
+        writes = frozenset(deed.id for deed in deeds if deed.writes)
+        usage, cost = self._used(None)
+        return TurnProgress(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
         wanted = [self._deeds[call.id] for call in calls]

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.dialect import OrderedModel, Progress, encode_turn, ensure_content
 from bough.adapters.models.wire import (
+    BaseReader,
     Complaint,
     clamp_count,
     decode,

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, HttpModel, Progress
+from bough.adapters.models.dialect import HttpModel, Progress
 from bough.adapters.models.wire import (
     EMPTY,
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -243,7 +244,10 @@ class ChatReader(BaseReader):
 
     def _add_piece(self, piece: _Piece) -> None:
         if piece.content:
-            text = piece.content if isinstance(piece.content, str) else _join_texts(piece.content)
+            # Content may come in parts; those not meant for reading (thinking) are left out.
+            parts = [{"text": piece.content}] if isinstance(piece.content, str) else piece.content
+            read = [part.get("text") for part in parts if isinstance(part, dict)]
+            text = "".join(each for each in read if isinstance(each, str))
             self._text.append(text)
             self._progress(text)
         if piece.refusal:
@@ -273,7 +277,8 @@ class ChatReader(BaseReader):
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
         """The call that a piece belongs to, or a new one."""
-        call = self._find_latest(piece.index)
+        same = (call for call in reversed(self._calls) if piece.index in (None, call.index))
+        call = next(same, None)
         if call is not None and not (name and self._is_new_call(piece, call)):
             return call
         call = _OpenCall(piece.index)
@@ -286,11 +291,6 @@ class ChatReader(BaseReader):
         if piece.id is None:
             return parse_fields("".join(call.arguments)) is not None
         return bool(call.id) and str(piece.id) != call.id
-
-    def _find_latest(self, index: Any) -> _OpenCall | None:
-        if index is None:
-            return self._calls[-1] if self._calls else None
-        return next((call for call in reversed(self._calls) if call.index == index), None)
 
     def _call(self, call: _OpenCall) -> Call:
         extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""
@@ -314,11 +314,6 @@ class ChatReader(BaseReader):
 
     def _pack_extra(self, kept: dict[str, Any]) -> str:
         return encode_json({"by": self._name, **kept})
-
-
-def _join_texts(parts: list[Any]) -> str:
-    """The text of content that comes in parts; parts not meant for reading (thinking) are left out."""
-    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -209,10 +209,15 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000
         elif "retry-after" in headers:
+            from email.utils import parsedate_to_datetime
+
             text = headers["retry-after"].strip()
-            wait = _parse_date(text) - time() if text[:1].isalpha() else float(text)
-        elif reset := next((headers[name] for name in RESETS if name in headers), ""):
-            wait = _parse_reset(reset.strip()) - time()
+            wait = parsedate_to_datetime(text).timestamp() - time() if text[:1].isalpha() else float(text)
+        elif reset := next((headers[name].strip() for name in RESETS if name in headers), ""):
+            # Seconds since 1970, as such a number, as milliseconds, or as a date.
+            date = not reset.replace(".", "", 1).isdigit()
+            until = datetime.fromisoformat(reset).timestamp() if date else float(reset)
+            wait = (until / 1000 if until > 1e11 else until) - time()
         else:
             return None
     except (ValueError, OverflowError):
@@ -236,9 +241,9 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
-        return Exhausted(
-            f"The quota for {at.name} at {at.host} is exhausted until {_format_moment(until)} (429){told}", until
-        )
+        local = localtime(until)
+        clock = strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
+        return Exhausted(f"The quota for {at.name} at {at.host} is exhausted until {clock} (429){told}", until)
     if status == 429:
         return _pass(f"{at.host} is rate-limiting {at.name} (429){told}", "throttled", wait)
     if status in PASSING_STATUS or status >= 500:
@@ -278,12 +283,6 @@ def _read_stated_window(answer: Any) -> int:
     return size if isinstance(size, int) and size > 0 else 0
 
 
-def _format_moment(at: float) -> str:
-    """The moment as a person's clock shows it: `14:30`, or with the day when it is not today."""
-    local = localtime(at)
-    return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
-
-
 def _advise_on_key(at: Endpoint) -> str:
     if at.advice:
         return at.advice
@@ -298,20 +297,6 @@ def _advise_on_connection(at: Endpoint) -> str:
     if at.name.startswith("ollama:"):
         return "start it with `ollama serve`, or check the base URL"
     return "check the network and the base URL"
-
-
-def _parse_reset(text: str) -> float:
-    """Seconds since 1970, from such a number, from milliseconds, or from a date."""
-    if not text.replace(".", "", 1).isdigit():
-        return datetime.fromisoformat(text).timestamp()
-    number = float(text)
-    return number / 1000 if number > 1e11 else number
-
-
-def _parse_date(text: str) -> float:
-    from email.utils import parsedate_to_datetime
-
-    return parsedate_to_datetime(text).timestamp()
 
 
 def _is_certificate_error(error: BaseException | None) -> bool:

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.dialect import OrderedModel, Progress, encode_turn, ensure_content
 from bough.adapters.models.wire import (
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -96,15 +97,12 @@ class GeminiModel(OrderedModel):
                     parts.append({"inlineData": {"mimeType": picture.kind, "data": data}})
                 return encode_turn("parts", "user", role, parts), f"user {names}".strip()
             case Replied(_, calls):
-                parts = self._signed(self._parts(message)) or [{"text": ensure_content("")}]
+                parts = self._parts(message) or [{"text": ensure_content("")}]
+                first = next((part for part in parts if "functionCall" in part), {})
+                if first:
+                    first.setdefault("thoughtSignature", FOREIGN)
                 called = {call.id: sanitize_name(call.name, "unknown") for call in calls}
                 return encode_turn("parts", "model", role, parts), f"model {msgspec.json.encode(called).decode()}"
-
-    def _signed(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        first = next((part for part in parts if "functionCall" in part), None)
-        if first is not None and "thoughtSignature" not in first:
-            first["thoughtSignature"] = FOREIGN
-        return parts
 
     def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
         return {"text": text} | _make_signature(mark)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -71,7 +72,9 @@ class Applying(Struct, eq=False):
                     f"bough does not write {format_path(path)}: the run's tree contains an invalid path."
                 )
         # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
-        waiting, conflicts = self._sort()
+        verdicts = [(move, self._needs_change(move)) for move in self.moves.values()]
+        waiting = [move for move, verdict in verdicts if verdict]
+        conflicts = [move.path for move, verdict in verdicts if verdict is None]
         if conflicts:
             names = [format_path(path) for path in conflicts]
             listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
@@ -95,16 +98,6 @@ class Applying(Struct, eq=False):
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)
-
-    def _sort(self) -> tuple[list[Move], list[bytes]]:
-        waiting, conflicts = [], []
-        for move in self.moves.values():
-            verdict = self._needs_change(move)
-            if verdict is None:
-                conflicts.append(move.path)
-            elif verdict:
-                waiting.append(move)
-        return waiting, conflicts
 
     def _needs_change(self, move: Move) -> bool | None:
         """True: to do; False: nothing to do; None: the person's own change is there."""
@@ -166,9 +159,11 @@ class Applying(Struct, eq=False):
             self._done += 1
             folder = os.path.dirname(full)
             self._touched.add(folder)
-            while folder != self.top and _remove_if_empty(folder):
-                folder = os.path.dirname(folder)
-                self._touched.add(folder)
+            with suppress(OSError):  # this one is not empty
+                while folder != self.top:
+                    os.rmdir(folder)
+                    folder = os.path.dirname(folder)
+                    self._touched.add(folder)
 
     def _write_all(self, moves: list[Move]) -> None:
         contents = self.git.blobs([move.target.id for move in moves if move.target is not None])
@@ -231,14 +226,6 @@ def _is_in_the_way(path: bytes, written: Tracked) -> bool:
         if path in written.paths:
             return True
     return False
-
-
-def _remove_if_empty(folder: bytes) -> bool:
-    try:
-        os.rmdir(folder)
-    except OSError:
-        return False
-    return True
 
 
 def _drop_empty_folder(full: bytes) -> None:

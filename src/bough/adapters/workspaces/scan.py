@@ -33,11 +33,12 @@ from bough.adapters.workspaces.file_index import (
     FileIndex,
     Folder,
     Tracked,
+    is_sure,
     join_path,
+    make_stamp,
     pause_collector,
 )
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.stamps import is_sure, make_stamp
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 
@@ -370,7 +371,8 @@ class _Look:
                 )
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
-                mode, id = LINK, self._read_link(name, within)
+                target = os.readlink(name, dir_fd=within)
+                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else disk.compute_text_id(target)
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
                 contents = self._read_contents(path, within, info.st_size)
@@ -380,10 +382,6 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):  # gone since its folder was read
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now))
-
-    def _read_link(self, name: bytes, within: int) -> bytes:
-        target = os.readlink(name, dir_fd=within)
-        return self._batch.add(b"blob", target) if self._batch is not None else disk.compute_text_id(target)
 
     def _read_rules(self, folder: bytes) -> bytes:
         try:

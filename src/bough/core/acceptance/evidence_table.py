@@ -43,6 +43,8 @@ class ShownCase(Struct, frozen=True, omit_defaults=True):
     """Its outcome on the files as they were before the run, if it was run there."""
     why: str = ""
     """Why it was dropped."""
+    repaired: bool = False
+    """It failed, and passes since the work was repaired."""
 
 
 class Proof(Struct, frozen=True, omit_defaults=True):
@@ -73,9 +75,11 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
 
     @property
     def cases(self) -> str:
-        """`7 of 8 cases`; empty without probes."""
+        """`7 of 8 cases, 1 after a repair`; empty without probes."""
         passed = sum(case.outcome == "passed" for case in self.probes)
-        return f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
+        repaired = sum(case.repaired for case in self.probes)
+        cases = f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
+        return f"{cases}, {repaired} after a repair" if repaired else cases
 
 
 class _Kept(Struct):
@@ -116,6 +120,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     background: tuple[str, ...] = ()
     probes: dict[str, tuple[str, Probe]] = {}
     results: dict[str, str] = {}
+    failed: set[str] = set()
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
@@ -154,6 +159,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
                     asked = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in asked)
             case e.ProbesFinished() as event:
                 results |= {result.name: result.outcome for result in event.results}
+                failed |= {result.name for result in event.results if result.outcome == "failed"}
                 before |= {result.name: result.outcome for result in event.before}
             case e.ProbeRuled() as event if not event.ruling.demanded:
                 ruled_out[event.probe] = event.ruling.reason
@@ -161,17 +167,22 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 pass
     counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
     shown = [
-        (probe, _build_case(probe, results, before, ruled_out)) for path, probe in probes.values() if path in counted
+        (probe, _build_case(probe, results, probe.name in failed, before, ruled_out))
+        for path, probe in probes.values()
+        if path in counted
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
     rows = tuple(_build_row(one, asked, counted, shown, judged) for one in asked)
     return Table(rows, tuple(notes), background, accepted)
 
 
-def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], ruled_out: dict[str, str]) -> ShownCase:
+def _build_case(
+    probe: Probe, results: dict[str, str], failed: bool, before: dict[str, str], ruled_out: dict[str, str]
+) -> ShownCase:
     name = probe.name
     outcome = "dropped" if name in ruled_out else results.get(name, "not run")
-    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""))
+    repaired = failed and outcome == "passed"
+    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:

@@ -8,7 +8,7 @@ word for word. `prune_plainly` does the same without a model, if the call fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -182,16 +182,6 @@ def is_usable(answer: Answer) -> bool:
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
-_TRIED = r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)"
-
-
-def list_tried(answer: str, most: int = 5) -> tuple[str, ...]:
-    """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
-    found = re.search(_TRIED, answer)
-    lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
-    return tuple(shorten_middle(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
-
-
 # ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _FAILED = (
@@ -203,20 +193,27 @@ INTERRUPTED = "Interrupted: "
 """The result of a call that bough interrupted starts like this: it says nothing about the work."""
 
 
+def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Result]]:
+    """Each result with its call; None: the call is no longer in the conversation."""
+    calls: dict[str, Call] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Result):
+            yield calls.get(message.call), message
+
+
 def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
     """The distinct unresolved errors of a conversation, newest last, each with the call that it came from.
 
     A call failed, or a command succeeded but printed an error. Two that differ only in volatile text are one. An error
     is resolved when the same call, or for a file the same tool, succeeds later.
     """
-    calls: dict[str, Call] = {}
     found: dict[int, tuple[int, str, str]] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls}
-        if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
+    for known, message in pair_results(messages):
+        if message.text.startswith(INTERRUPTED):
             continue
-        call = calls.get(message.call, Call(message.call, "", ""))
+        call = known or Call(message.call, "", "")
         # What the call was about: another edit of the file replaces one that failed.
         path = parse_arguments(call).get("path")
         made = hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
@@ -257,18 +254,13 @@ def parse_arguments(call: Call) -> dict[str, Any]:
 
 def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
     """What `edit` and `write` last wrote to which file; newest file last, newest piece last."""
-    calls: dict[str, Call] = {}
     found: dict[str, tuple[str, ...]] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls}
-        elif isinstance(message, Result) and message.ok and message.call in calls:
-            call = calls[message.call]
-            given = parse_arguments(call)
-            path, new = given.get("path"), given.get("new", "")
-            if call.name in ("edit", "write") and isinstance(path, str):
-                pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
-                found[path] = pieces[-most:]
+    for call, message in pair_results(messages):
+        given = parse_arguments(call) if call and message.ok and call.name in ("edit", "write") else {}
+        path, new = given.get("path"), given.get("new", "")
+        if isinstance(path, str):
+            pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
+            found[path] = pieces[-most:]
     return found
 
 
@@ -285,13 +277,9 @@ def list_statements(messages: Iterable[Message], most: int) -> list[str]:
 
 def list_calls(messages: Iterable[Message], most: int) -> list[str]:
     """The last calls, each once with its last result, newest last."""
-    calls: dict[str, Call] = {}
     found: dict[str, str] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls if call.name not in ("note", "done")}
-        elif isinstance(message, Result) and message.call in calls:
-            call = calls[message.call]
+    for call, message in pair_results(messages):
+        if call is not None and call.name not in ("note", "done"):
             label = label_call(call)
             found.pop(label, None)
             found[label] = f"`{label}`: {_describe_outcome(message, about_a_file='path' in parse_arguments(call))}"

@@ -19,6 +19,7 @@ from bough.core.budget.limits import Limits, Spend
 from bough.core.conversation.context import is_merge_segment
 from bough.core.ids import CONTROL, RUN, parent_path
 from bough.core.journal.task_fold import fold_task
+from bough.core.lessons import KeptLesson
 from bough.core.messages import ModelProtocol
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
@@ -186,3 +187,18 @@ def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
         ]
         below.setdefault(above, {})[segment] = reduce(Spend.plus, open_, tasks[path].budget.spend)
     return below
+
+
+def fold_lessons(records: Iterable[e.Record]) -> dict[int, KeptLesson]:
+    """All of them by number, in order."""
+    found: dict[int, KeptLesson] = {}
+    for record in records:
+        match record.event:
+            case e.LessonKept(lesson):
+                number = len(found) + 1
+                found[number] = KeptLesson(number, lesson, record.at)
+            case e.LessonRetired(number, why) if number in found:
+                found[number] = replace(found[number], retired=why)
+            case _:
+                pass
+    return found

@@ -56,12 +56,17 @@ def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
     return [steps, *(level for step in steps if step.steps for level in _list_levels(step.steps))]
 
 
+def _list_all_needs(steps: Sequence[Step]) -> dict[str, set[str]]:
+    """What each step needs, directly or through others."""
+    found: dict[str, set[str]] = {}
+    for step in steps:  # In order: none comes before one that it needs.
+        found[step.name] = {*step.needs}.union(*(found.get(need, set()) for need in step.needs))
+    return found
+
+
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
     """Steps that may run in parallel with another one, and whose files are unknown."""
-    after: dict[str, set[str]] = {}
-    for step in steps:  # in an order that respects their needs
-        after[step.name] = {*step.needs}.union(*(after.get(need, set()) for need in step.needs))
-    found = []
+    after, found = _list_all_needs(steps), []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
         beside = next((other for other in others if step.name not in after[other.name]), None)
@@ -81,9 +86,7 @@ def read_conventions(answer: Answer) -> tuple[str, ...]:
 
 def is_serial(steps: Sequence[Step]) -> bool:
     """Many steps, no two of which can run in parallel."""
-    before: dict[str, set[str]] = {}
-    for step in steps:  # In order: none comes before one that it needs.
-        before[step.name] = set(step.needs).union(*(before.get(need, set()) for need in step.needs))
+    before = _list_all_needs(steps)
     return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
 
 
@@ -133,25 +136,16 @@ def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] 
     return found
 
 
-SPLIT_SIZES = (2, 4)
-REPLAN_SIZES = (2, 3)
-
-
 def read_split(parent: Step, answer: Answer, taken: frozenset[str]) -> tuple[Step, ...] | Problems:
     """2 to 4 steps that together are the parent: each strictly smaller, in order, each of its criteria assigned."""
-    return _read_parts(parent, answer, SPLIT_SIZES, taken)
+    return _read_parts(parent, answer, 4, taken)
 
 
 def read_replan(
-    parent: Step,
-    answer: Answer,
-    kept: Sequence[Step],
-    blocked: Sequence[Step],
-    taken: frozenset[str],
-    sizes: tuple[int, int] = REPLAN_SIZES,
+    parent: Step, answer: Answer, kept: Sequence[Step], blocked: Sequence[Step], taken: frozenset[str]
 ) -> tuple[Step, ...] | Problems:
-    """New steps next to the completed ones, by another way: none repeats what was tried or is done."""
-    steps = _read_parts(parent, answer, sizes, taken, kept)
+    """2 or 3 new steps next to the completed ones, by another way: none repeats what was tried or is done."""
+    steps = _read_parts(parent, answer, 3, taken, kept)
     if isinstance(steps, Problems):
         return steps
     found = []
@@ -186,15 +180,14 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
 
 
 def _read_parts(
-    parent: Step, answer: Answer, sizes: tuple[int, int], taken: frozenset[str], kept: Sequence[Step] = ()
+    parent: Step, answer: Answer, most: int, taken: frozenset[str], kept: Sequence[Step] = ()
 ) -> tuple[Step, ...] | Problems:
     read_answer = parse_answer(answer, SPLIT, g.Answered, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     items = read_answer.steps
-    least, most = sizes
-    if not least <= len(items) <= most:
-        return Problems((f"There are {len(items)} steps: give {least} to {most}.",))
+    if not 2 <= len(items) <= most:
+        return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
     names, found = g.assign_names(items, taken | {step.name for step in kept})
     made = [g.build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):

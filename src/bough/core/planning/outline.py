@@ -34,7 +34,13 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
     named = _named(ordered, goal)
-    packages = _packages(ordered)
+    folders = {path.rpartition("/")[0] for path in ordered if path.rpartition("/")[2] in MANIFESTS} - {""}
+    counts: Counter[str] = Counter()
+    for parent, files in Counter(path.rpartition("/")[0] for path in ordered).items():
+        nearest = next((folder for folder in (parent, *_above(parent)) if folder in folders), None)
+        if nearest is not None:
+            counts[nearest] += files
+    packages = sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
     # The lines about what the goal names, otherwise all.
     lines = [" ".join(line.split()) for line in owners.splitlines()]
     lines = [line for line in lines if line and not line.startswith("#") and " " in line]
@@ -84,16 +90,6 @@ def _named(paths: Sequence[str], goal: str) -> list[str]:
         if worth := 10.0 * said + (len(rare & _words(path)) if any(word in low for word in rare) else 0):
             points[path] = worth
     return sorted(points, key=lambda path: (-points[path], path))
-
-
-def _packages(paths: Sequence[str]) -> list[tuple[str, int]]:
-    folders = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in MANIFESTS} - {""}
-    counts: Counter[str] = Counter()
-    for parent, files in Counter(path.rpartition("/")[0] for path in paths).items():
-        nearest = next((folder for folder in (parent, *_above(parent)) if folder in folders), None)
-        if nearest is not None:
-            counts[nearest] += files
-    return sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
 
 
 def _above(path: str) -> Iterator[str]:

@@ -214,13 +214,9 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
         seen.add(child.name)
         _check_below(child, (*path, child.name), depth - 1)
-    _check_needs(step, where, seen)
-
-
-def _check_needs(step: Step, where: str, names: set[str]) -> None:
     for child in step.steps:
         for need in child.needs:
-            if need not in names:
+            if need not in seen:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
     if any(child.needs for child in step.steps):
         try:

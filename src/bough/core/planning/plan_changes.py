@@ -152,12 +152,7 @@ class _Level:
                 self.found.append(f"Step `{step.name}` restates the whole: say which part of it this step does.")
             if twin := find_alike(step, (other for other in self.steps if other is not step)):
                 self.found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
-        steps = self._order_steps()
-        found = tuple(dict.fromkeys(self.found))
-        return Problems(found) if found else Changed(steps, tuple(self.said))
-
-    def _order_steps(self) -> tuple[Step, ...]:
-        """Return the steps with their needs resolved; steps that have begun come first, unchanged."""
+        # The needs are resolved; steps that have begun come first, unchanged.
         places = {step.name: step.name for step in self.steps}
         steps = [
             replace(step, needs=g.resolve_needs(self.needs[step.name], step, places, self.found))
@@ -168,7 +163,8 @@ class _Level:
         done = [step for step in steps if step.name in self.begun]
         rest, circle = g.sort_by_needs([step for step in steps if step.name not in self.begun])
         self.found += g.describe_circle(circle)
-        return (*done, *rest)
+        found = tuple(dict.fromkeys(self.found))
+        return Problems(found) if found else Changed((*done, *rest), tuple(self.said))
 
 
 def _describe_change(what: str, change: StepChange) -> str:

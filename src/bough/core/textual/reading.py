@@ -17,8 +17,7 @@ from msgspec import Struct
 
 from bough.core.messages import Call, Stop
 from bough.core.textual import paths
-from bough.core.textual.blocks import Block, find_blocks
-from bough.core.textual.paths import Known
+from bough.core.textual.paths import Block, Known, find_blocks
 
 _DECODER = json.JSONDecoder(strict=False)
 _NAMED = re.compile(r'\{\s*"(?:name|function|tool)"\s*:')

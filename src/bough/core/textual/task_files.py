@@ -13,8 +13,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES, estimate_tokens, shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.textual.blocks import Block
-from bough.core.textual.paths import Known, find_only_path, is_test
+from bough.core.textual.paths import Block, Known, find_only_path, is_test
 
 ANSWER = 1_500
 """Tokens of its own last answer that the model sees again."""

@@ -54,7 +54,12 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return found
     failing = report.failing
     if report.passed and failing:
-        return _find_what_most_lack(report, base)
+        # The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded.
+        lacks = _list_lacks(report, base).values()
+        packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
+        most = next((one for one, _ in packages.most_common(1)), None)
+        few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
+        return most if most is not None and few and not _is_named(most.name, base.goal) else None
     own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
@@ -82,15 +87,6 @@ def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
         if found is not None and (found.declared or not _is_named(found.name, case.id)):
             lacks[case.id] = found
     return lacks
-
-
-def _find_what_most_lack(report: Report, base: Base) -> Missing | None:
-    """The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded."""
-    lacks = _list_lacks(report, base).values()
-    packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
-    most = next((one for one, _ in packages.most_common(1)), None)
-    few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
-    return most if most is not None and few and not _is_named(most.name, base.goal) else None
 
 
 _UNDECLARED = ", and nothing here declares it"

@@ -174,7 +174,16 @@ def _build_machine(body: Node, level: Level, values: Mapping[str, Parts]) -> Mac
         ]
         states.append(Exits(node.name, tuple(step for step in steps if step is not None)))
     machine = Machine(start, tuple(states), body.table.get("max_transitions", MAX_TRANSITIONS))
-    _check_reached(body, machine)
+    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
+    seen: set[str] = set()
+    ahead = [machine.start]
+    while ahead:
+        if (name := ahead.pop()) not in seen:
+            seen.add(name)
+            ahead += ways.get(name, [])
+    for node in body.nodes:
+        if node.name and node.name not in seen and machine.start in ways:
+            node.wrong("name", f"No transition leads to the state `{node.name}`.")
     return machine
 
 
@@ -191,16 +200,3 @@ def _build_transition(
     if condition is not None and condition.step:
         at.wrong("on", "A transition asks about its own state: omit the name.")
     return Transition(said["to"], condition)
-
-
-def _check_reached(body: Node, machine: Machine) -> None:
-    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
-    seen: set[str] = set()
-    ahead = [machine.start]
-    while ahead:
-        if (name := ahead.pop()) not in seen:
-            seen.add(name)
-            ahead += ways.get(name, [])
-    for node in body.nodes:
-        if node.name and node.name not in seen and machine.start in ways:
-            node.wrong("name", f"No transition leads to the state `{node.name}`.")

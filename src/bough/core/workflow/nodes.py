@@ -22,12 +22,12 @@ from bough.core.workflow.keys import (
     Kind,
     StateKeys,
     StepKeys,
+    Table,
     WorkflowKeys,
     get_fitting_kinds,
+    read_table,
 )
-from bough.core.workflow.problems import Problems, Source
-from bough.core.workflow.tables import Table, read_table
-from bough.core.workflow.toml_positions import KeyPath
+from bough.core.workflow.problems import KeyPath, Problems, Source
 
 Read = Callable[[str], str]
 """Returns the text of a file by its path in the project, or raises `UsageError` with the reason."""

@@ -154,18 +154,16 @@ def run_command_line(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _complete_word() if COMPLETE in os.environ else _run_command(list(arguments))
+    if COMPLETE in os.environ:  # The shell asks for completions of a word, or for the completion script.
+        from click.shell_completion import shell_complete
+
+        status: int = shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])
+    else:
+        status = _run_command(list(arguments))
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nobody reads our output
             stream.flush()
     return status
-
-
-def _complete_word() -> int:
-    """The shell asks for completions of a word, or for the completion script."""
-    from click.shell_completion import shell_complete
-
-    return shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])
 
 
 def _open_streams() -> None:
@@ -195,7 +193,10 @@ def _run_command(arguments: list[str]) -> int:
         if wishes.get("traceback"):
             sys.excepthook(type(error), error, error.__traceback__)
         else:
-            _print_error(error)
+            from bough.views.formatting import one_line
+
+            with suppress(OSError):  # nobody reads it; the exit status still reports the failure
+                print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
         return _exit_status(error)
     return status if isinstance(status, int) else 0
 
@@ -206,15 +207,6 @@ def _exit_status(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return 2  # no permission to read or write
     return error.exit_code if isinstance(error, click.ClickException) else 1
-
-
-def _print_error(error: Exception) -> None:
-    from bough.views.formatting import one_line
-
-    try:
-        print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
-    except OSError:
-        return  # nobody reads it; the exit status still reports the failure
 
 
 def _describe_error(error: Exception) -> str:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from bough.app import backlog as backlogs
-from bough.app import command_approval, open_journal, open_session, run_messages
-from bough.app.plan_proposals import find_proposal, rule_on_plan
+from bough.app import open_journal, open_session, run_messages
+from bough.app.run_messages import find_proposal, rule_on_plan
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
@@ -272,7 +272,7 @@ async def plan(root: Path, name: str, body: bytes) -> str:
     async with open_session(root) as opened:
         waiting = await find_proposal(opened, name, asked.task)
         own = asked.says == "own"
-        approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
+        approval = run_messages.read_own_plan(waiting.plan, asked.text) if own else Approval(asked.says, asked.text)
         await rule_on_plan(opened, name, waiting, approval)
     return f"Answered: {name} continues with the plan of {waiting.task}."
 
@@ -280,7 +280,7 @@ async def plan(root: Path, name: str, body: bytes) -> str:
 async def command(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Command)
     async with open_session(root) as opened:
-        await command_approval.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
+        await run_messages.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
     return f"{name} runs the command." if asked.allow else f"{name} does not run the command; its agent is told."
 
 

@@ -9,7 +9,6 @@ from shlex import quote
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.language import Language, PlainProgram
@@ -22,6 +21,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 class RSpec(Runner):
     name = "rspec"
     settings = r"\.rspec"
+    program = ("rspec",)
     suffixes = (".rb",)
     manifests = ("Gemfile",)
     closes = (
@@ -30,9 +30,6 @@ class RSpec(Runner):
     )
 
     placeholder = r"(?s)outside of examples \d+: .*loading \./(\S+?)\.\s.*cannot load such file -- \S*\1"
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return at if get_program_name(part, at) == "rspec" else None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         shown = "" if re.search(r"\s(-f|--format)\b", command) else "--format progress "

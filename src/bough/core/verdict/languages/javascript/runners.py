@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -133,45 +133,61 @@ def find_test_tool(look: ProjectFiles) -> str:
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
 
 
-def says_no_tests(line: str) -> bool:
-    return bool(re.fullmatch(_NO_TESTS, line.strip()))
-
-
 def escape_regex(name: str) -> str:
     """A name as a JavaScript regular expression."""
     return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
 
 
-_SUITES = r"Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
-_TESTS = r"Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
-class Jest(JavaScript):
+class _WithSuites(JavaScript):
+    """A runner that counts the tests and the files that hold them, each in a line of its own."""
+
+    by_arguments = True
+    probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
+    no_test = r"No tests found|Cannot use import statement"
+    tests_line: ClassVar[str]
+    files_line: ClassVar[str]
+    errors_line: ClassVar[str] = r"(?!)()"
+    """The line that counts errors outside of tests, as a pattern."""
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
+        return self.append(command, f"-t {quote('(' + '|'.join(names) + ')$')}")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
+        found = []
+        for at, line in end:
+            if match := re.fullmatch(self.tests_line, line.rstrip()):
+                files = next((m[1] for _, other in end if (m := re.fullmatch(self.files_line, other.rstrip()))), "")
+                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(self.errors_line, other.rstrip())))
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
+                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
+                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
+            elif re.fullmatch(_NO_TESTS, line.strip()):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
+
+
+class Jest(_WithSuites):
     name = "jest"
     settings = r"jest\.(config|setup)\..*"
     sections = (("package.json", "jest"),)
-    by_arguments = True
+    report_arguments = "--json --outputFile={report}"
+    reports_already = r"--(json|outputFile)\b"
+    tests_line = r"\s*Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
+    files_line = r"\s*Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_case = PROBE_CASE
     probe_how = PROBE_HOW
-    no_test = r"No tests found|Cannot use import statement"
 
     def recognise(self, part: Part, at: int) -> int | None:
         if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
             return at + 1
         return super().recognise(part, at)
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        # The project's own report is needed where its tools expect it.
-        if re.search(r"--(json|outputFile)\b", command):
-            return command, dict(env)
-        return self.append(command, f"--json --outputFile={quote(report)}") or command, dict(env)
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, make_name_pattern(ids))
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         if (read := decode_report(report, _Jest)) is None:
@@ -190,29 +206,11 @@ class Jest(JavaScript):
                 cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
         return deduplicate(cases)
 
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines)
-        found = []
-        for at, line in end:
-            if match := re.fullmatch(_TESTS, line.strip()):
-                suites = next((m[1] for _, other in end if (m := re.fullmatch(_SUITES, other.strip()))), "")
-                failed = max(sum_numbers(match[1], "failed"), sum_numbers(suites, "failed"))
-                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
-                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
-            elif says_no_tests(line):
-                found.append(ClosingLine(at, 0, 0))
-        return choose_worst(found)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
-
-
-def make_name_pattern(ids: Sequence[str]) -> str:
-    names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
-    return f"-t {quote('(' + '|'.join(names) + ')$')}"
 
 
 class _Assertion(msgspec.Struct):
@@ -234,48 +232,20 @@ class _Jest(msgspec.Struct):
     testResults: list[_File]
 
 
-_VITEST_TESTS = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-_VITEST_FILES = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-_VITEST_ERRORS = r" +Errors  (\d{1,9}) errors?"
-
-
-class Vitest(JavaScript):
+class Vitest(_WithSuites):
     name = "vitest"
     settings = r"vite(st)?\.(config|workspace|setup)\..*"
     sections = (("package.json", "vitest"),)
-    by_arguments = True
+    # Naming a reporter switches off the default one, which people and models read.
+    report_arguments = "--reporter=default --reporter=junit --outputFile.junit={report}"
+    reports_already = "--outputFile"
+    tests_line = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+    files_line = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+    errors_line = r" +Errors  (\d{1,9}) errors?"
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_case = PROBE_CASE
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
-    no_test = r"No tests found|Cannot use import statement"
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        if "--outputFile" in command:
-            return command, dict(env)
-        # Naming a reporter switches off the default one, which people and models read.
-        options = f"--reporter=default --reporter=junit --outputFile.junit={quote(report)}"
-        return self.append(command, options) or command, dict(env)
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, make_name_pattern(ids))
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines)
-        found = []
-        for at, line in end:
-            if match := re.fullmatch(_VITEST_TESTS, line.rstrip()):
-                files = next((m[1] for _, other in end if (m := re.fullmatch(_VITEST_FILES, other.rstrip()))), "")
-                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(_VITEST_ERRORS, other.rstrip())))
-                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
-                found.append(
-                    ClosingLine(at, sum_numbers(match[1], "passed"), failed, sum_numbers(match[1], "skipped", "todo"))
-                )
-            elif says_no_tests(line):
-                found.append(ClosingLine(at, 0, 0))
-        return choose_worst(found)
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx vitest run {quote(path)}"
@@ -291,12 +261,9 @@ class Mocha(JavaScript):
     name = "mocha"
     settings = r"\.mocharc(\..*)?|mocha\.opts"
     sections = (("package.json", "mocha"),)
+    # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
+    report_arguments = "--no-bail --reporter json --reporter-option output={report}"
     by_arguments = True
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
-        options = f"--no-bail --reporter json --reporter-option {quote(f'output={report}')}"
-        return self.append(command, options) or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})

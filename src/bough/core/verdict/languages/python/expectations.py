@@ -100,7 +100,8 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
         ):
             yield from _find_expected(node.body)
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            yield from _find_compared(node.test)
+            if len(node.test.ops) == 1 and isinstance(node.test.ops[0], ast.Eq | ast.Is | ast.In):
+                yield from _choose_value_side(node.test.left, node.test.comparators[0])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             if (
@@ -116,11 +117,6 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
 
 def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
     return " ".join(ast.unparse(item.context_expr) for item in node.items)
-
-
-def _find_compared(test: ast.Compare) -> Iterator[ast.expr]:
-    if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
-        yield from _choose_value_side(test.left, test.comparators[0])
 
 
 def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:

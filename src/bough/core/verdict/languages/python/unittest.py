@@ -1,10 +1,11 @@
-"""The runner `unittest`, which comes with Python and names its tests on standard output when it is told to be verbose,
-and Django's own, which reports as unittest does."""
+"""The runners that come with Python: `unittest`, which names its tests on standard output when it is told to be
+verbose, and `doctest`, for projects whose only tests are examples in their documentation; and Django's own, which
+reports as unittest does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from shlex import quote
 from typing import ClassVar
@@ -53,6 +54,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 
 class Unittest(Runner):
     name = "unittest"
+    report_flag = "-v"
     suffixes: ClassVar[tuple[str, ...]] = (".py",)
     manifests = MANIFESTS
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
@@ -71,9 +73,6 @@ class Unittest(Runner):
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
         return end if end is None else end + (get_word(part, end + 1) == "discover")
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        return self.put_in(command, "-v"), dict(env)
 
     def can_name(self, id: str) -> bool:
         return True
@@ -224,6 +223,9 @@ def _make_id(name: str, dotted: str) -> str:
 
 class Django(Unittest):
     name = "django"
+    report_flag = ""
+    report_arguments = "-v 2"
+    reports_already = r"\s(-v|--verbosity)\b"
     suffixes = ()
     probe_path = ""
 
@@ -232,10 +234,6 @@ class Django(Unittest):
             if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
                 return index + 1
         return None
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        told = re.search(r"\s(-v|--verbosity)\b", command)
-        return command if told else self.append(command, "-v 2") or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(map(quote, ids)))
@@ -247,3 +245,35 @@ class Django(Unittest):
             python = find_interpreter(look)
             python = f"{up}{python}" if "/" in python else python
             yield ProjectCommand(run_in_folder(parent_folder(named), f"{python} manage.py test"), f"there is a {named}")
+
+
+_MOST_EXAMPLES = 100
+"""Files that are read to learn whether they have examples."""
+
+
+class Doctest(Runner):
+    name = "doctest"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return find_module_word(part, at, "doctest")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """One pair of lines for each file: `3 passed.` or `2 passed and 1 failed.`"""
+        end = r"(\d{1,9}) passed(?: and (\d{1,9}) failed)?\."
+        found = [(at, m) for at, line in enumerate(lines) if (m := re.fullmatch(end, line.strip()))]
+        if not found:
+            return None
+        return ClosingLine(found[-1][0], sum(int(m[1]) for _, m in found), sum(int(m[2] or 0) for _, m in found))
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        if list_python_tests(look):
+            return
+        modules = [path for path in look if path.endswith(".py") and path not in ("setup.py", "conftest.py")]
+        examples = [path for path in modules[:_MOST_EXAMPLES] if re.search(r"^\s*>>> ", look.text(path), re.MULTILINE)]
+        texts = [path for path in look.near if path.endswith((".rst", ".txt")) and "\n>>> " in look.text(path)]
+        why = f"there are examples in {(examples or texts)[0]}" if examples or texts else ""
+        plain = [path for path in examples if f"{parent_folder(path)}/__init__.py" not in look.files] + texts
+        if plain:
+            yield ProjectCommand(f"{find_interpreter(look)} -m doctest -v {' '.join(map(quote, plain))}", why)
+        if len(examples) > len(plain) - len(texts):
+            yield ProjectCommand(f"{find_interpreter(look)} -m pytest --doctest-modules", why)
