@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +16,9 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from bough.core import events as e
-from tests.interfaces.shell import environment
+from tests.interfaces.shell import act, busy, environment
 from tests.web import journals
+from tests.wire import Reply
 
 
 @dataclass
@@ -82,6 +84,18 @@ class Served:
 
     def append(self, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
         journals.append(self.root, run, task, events)
+
+
+def work_once(hurry: threading.Event) -> Callable[[dict[str, Any]], Reply]:
+    """A model that is busy without an end, until it is told to hurry."""
+
+    def answer(request: dict[str, Any]) -> Reply:
+        if not hurry.is_set():
+            return busy(request)
+        done = any("a + b" in str(message) for message in request["messages"])
+        return act("done", summary="it adds") if done else act("edit", path="calc.py", old="a - b", new="a + b")
+
+    return answer
 
 
 @contextmanager

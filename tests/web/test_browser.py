@@ -30,7 +30,7 @@ from tests.interfaces.shell import act, bough, live, repair, run_args, until
 from tests.verification.cases import PYTEST, python_on_path
 from tests.verification.test_approval import NO, model, place
 from tests.web import journals
-from tests.web.serving import Served, serve
+from tests.web.serving import Served, serve, work_once
 from tests.wire import WireModel
 
 __all__ = ["place", "python_on_path"]
@@ -374,8 +374,8 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
 
 def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_path: Path) -> None:
     place = make_project(tmp_path / "project")
-    gate = Gate(*WORK)
-    with WireModel(gate) as wire:
+    hurry = threading.Event()
+    with WireModel(work_once(hurry)) as wire:
         settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
         assert bough(place, "backlog", "add", "Make add add.", "--check", CHECK).status == 0
         with serve(place, **settings) as served, page_of(browser, served) as page:
@@ -393,13 +393,10 @@ def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_pa
             expect(page.get_by_role("heading", name="Happening now 1")).to_be_visible()
             page.get_by_role("button", name="Stop the night").click()
             expect(page.get_by_text("The night stops after the current effects.")).to_be_visible()
-            for _ in range(4):
-                gate.let()
             expect(page.get_by_role("button", name="Continue the night…")).to_be_visible()
+            hurry.set()
             page.get_by_role("button", name="Continue the night…").click()
             form.get_by_role("button", name="Continue it").click()
-            for _ in range(4):
-                gate.let()
             expect(page.get_by_role("heading", name="1 of 1 goal done and proven")).to_be_visible()
             expect(page.get_by_role("button", name="Continue the night…")).to_have_count(0)
 

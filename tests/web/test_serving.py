@@ -15,10 +15,10 @@ import pytest
 
 from bough.interfaces.cli.entry import run_command_line
 from tests.harness import CHECK, FIXED, git, make_project
-from tests.interfaces.shell import act, bough, busy, ended, live, repair, run_args, until
+from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
 from tests.web import journals
-from tests.web.serving import serve
-from tests.wire import Reply, WireModel
+from tests.web.serving import serve, work_once
+from tests.wire import WireModel
 
 
 def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
@@ -75,17 +75,11 @@ def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:
         git(place, "config", name, value)
     hurry = threading.Event()
 
-    def answer(request: dict[str, Any]) -> Reply:
-        if not hurry.is_set():
-            return busy(request)
-        done = any("a + b" in str(message) for message in request["messages"])
-        return act("done", summary="it adds") if done else act("edit", path="calc.py", old="a - b", new="a + b")
-
     def look() -> dict[str, Any]:
         night: dict[str, Any] = served.get("/api/runs")["projects"][0]["nights"][0]
         return night
 
-    with WireModel(answer) as wire:
+    with WireModel(work_once(hurry)) as wire:
         settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
         with serve(place, XDG_STATE_HOME=str(tmp_path / "state"), **settings) as served:
             assert served.tell("add_goal", {"fields": {"goal": "Make add add.", "check": CHECK}}).is_success

@@ -54,7 +54,7 @@ export function NightGoals({ project, night, live, refresh }: { project: string;
       {night.began && <h2>{night.list === "backlog" ? "Goals" : `Goals of ${night.list}`}</h2>}
       <div class="actions">
         {night.working ? <button type="button" disabled={busy} onClick={() => void send("stop_night")}>Stop the night</button>
-          : goals.some((goal) => goal.kind !== "proven") && <button type="button" aria-expanded={open === "night"} onClick={() => setOpen(open === "night" ? "" : "night")}><Icon name="moon" /> {night.open ? "Continue the night…" : "Start a night…"}</button>}
+          : (night.open || goals.some((goal) => goal.kind !== "proven")) && <button type="button" aria-expanded={open === "night"} onClick={() => setOpen(open === "night" ? "" : "night")}><Icon name="moon" /> {night.open ? "Continue the night…" : "Start a night…"}</button>}
         <button type="button" aria-expanded={open === "add"} onClick={() => setOpen(open === "add" ? "" : "add")}><Icon name="plus" /> Add a goal</button>
       </div>
       {open === "night" && <StartNight top={top} open={night.open} begin={(chosen) => send("start_night", chosen)} close={() => setOpen("")} />}
