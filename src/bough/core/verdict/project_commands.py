@@ -70,6 +70,10 @@ def rank_told(path: str) -> int:
     return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
 
 
+def is_ci(path: str) -> bool:
+    return re.fullmatch(_CI, path) is not None
+
+
 def is_guide(path: str) -> bool:
     return re.fullmatch(_GUIDES, path) is not None
 
@@ -128,7 +132,10 @@ def _unwrap_calls(line: str) -> Iterator[str]:
 
 def _list_code(path: str, text: str) -> Iterator[str]:
     """The lines of a file; of a guide only its code, whose other lines may begin with the name of a program too."""
-    if find_suffix(path) not in ("md", "rst", "txt", "adoc", "") or re.fullmatch(_CI, path) or _is_task_file(path):
+    if is_ci(path):
+        yield from (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+        return
+    if find_suffix(path) not in ("md", "rst", "txt", "adoc", "") or _is_task_file(path):
         yield from text.splitlines()
         return
     fenced = False
