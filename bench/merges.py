@@ -32,7 +32,7 @@ from statistics import median
 from bough.adapters.workspaces.home import prepare_home, prepare_repository
 from bough.adapters.workspaces.merge import Joined, merge_trees
 from bough.adapters.workspaces.repository import Repository
-from bough.core.merge.lockfiles import find_remake_command
+from bough.core.merge.conflict_hunks import find_remake_command
 
 WHO = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 LARGEST = 400_000

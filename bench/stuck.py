@@ -2,7 +2,7 @@
 
     python bench/stuck.py CORPUS.jsonl[.xz] --out FIRES.jsonl
 
-Runs the detector of the engine (`bough.core.stuck.detector.observe_round`) over recorded runs of real agents and writes
+Runs the detector of the engine (`bough.core.stuck.patterns.observe_round`) over recorded runs of real agents and writes
 the steps at which
 it raises a signal, one object a line: {"id": run, "fires": [step, …]}. It reads the steps in order and starts afresh
 after a signal, as the engine does. A line of the corpus is one run: `id` and `steps`, each with `turn` (steps of one
@@ -22,7 +22,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bough.core.stuck.detector import Act, StuckMemory, StuckRules, Turn, observe_round, reset_memory
+from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
+from bough.core.stuck.signals import Act, StuckRules, Turn
 
 Run = dict[str, Any]
 Step = dict[str, Any]

@@ -249,28 +249,28 @@ OPENERS = {
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
         adapters/workspaces/workspace app/activity app/diagnosis app/journal app/known_projects app/project
-        app/worker_service engine/task_workspace adapters/verifiers/baselines
+        app/worker_service engine/task_workspace
         adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
         adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk adapters/workspaces/git_settings
-        adapters/workspaces/scan adapters/workspaces/stamps adapters/tools/paths adapters/tools/listing
+        adapters/workspaces/scan adapters/workspaces/file_index adapters/tools/paths adapters/tools/listing
     """,
     "links that bough makes and recognises; it never follows them": """
         adapters/workspaces/shared_folders adapters/workspaces/surroundings
     """,
     "where the person's tools keep their environments, and times of change": """
-        adapters/workspaces/fingerprint adapters/workspaces/python_environment
+        adapters/workspaces/python_environment
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
         adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
         adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/network adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
-        adapters/workspaces/checkout_watch app/sandbox_breakout
+        adapters/workspaces/checkout_watch
     """,
     "inside the sandbox": "adapters/tools/grep adapters/tools/search",
     "names only, to tell one workspace from another": """
-        adapters/mcp/tools adapters/tools/suggestions adapters/verifiers/check_artifacts
+        adapters/mcp/tools adapters/tools/suggestions
     """,
     "the person's own files: their settings and state, and what they name on the command line": """
         adapters/agents/acp adapters/state_folder adapters/consent_store adapters/models/providers
@@ -279,7 +279,7 @@ OPENERS = {
         interfaces/cli/mcp interfaces/cli/plan interfaces/cli/run interfaces/cli/workflow workflows
     """,
     "bough's own package, and projects that it has just made": """
-        app/model_trial app/prompts demo installed interfaces/web/export
+        app/prompts demo installed interfaces/web/export
     """,
     "the tool calls of a model, which go through adapters/tools/paths": "adapters/tools/edit adapters/tools/files",
 }

@@ -22,7 +22,7 @@ KNOWN: dict[str, Collection[str]] = {
     "a rung": get_args(Rung),
     "a model provider": PROVIDERS,
 }
-LEAST = {"a stuck signal": 8, "a rung": 6, "a model provider": 2}
+LEAST = {"a stuck signal": 8, "a rung": 5, "a model provider": 2}
 """How many files a row names at least."""
 
 

@@ -19,8 +19,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from bough.core.budget.limits import Limits
-from bough.core.budget.model_price import ModelPrice
+from bough.core.budget.limits import Limits, ModelPrice
 from bough.core.errors import UsageError
 from bough.core.ladder.escalation import LadderRules
 from bough.core.planning.plan import PlanningRules
@@ -66,7 +65,7 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     images: Literal["auto", "on", "off"] = "auto"
     """Whether models are shown the images that they read: all of them, none, or those that are known to take images."""
     presets: dict[str, Preset] = field(default_factory=dict)
-    """By name, for `--model NAME`. Not in a repository's file."""
+    """Models by a name of the person's, for `--model NAME`. Not in a repository's file."""
 
 
 class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -144,8 +143,8 @@ class BacklogSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 
 class BuilderSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Who does the work: an outside agent (claude, codex, gemini, goose, opencode, one of [agents], or a command), or
-    `bough` for its own agent."""
+    """Names who does the work: an outside agent (claude, codex, gemini, goose, opencode, one of [agents], or a
+    command), or `bough` for its own agent."""
 
     main: str | None = None
     """Everything not named here."""
@@ -181,12 +180,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     builders: BuilderSettings = field(default_factory=BuilderSettings)
     backlog: BacklogSettings = field(default_factory=BacklogSettings)
     agents: dict[str, AgentSettings] = field(default_factory=dict)
-    """By name: how outside agents are started, and what they may see. Not in a repository's file."""
+    """Outside agents by name: how they are started, and what they may see. Not in a repository's file."""
     mcp: dict[str, ToolServer] = field(default_factory=dict)
-    """By name: servers of the Model Context Protocol whose tools agents get."""
+    """Servers of the Model Context Protocol by name. Agents get their tools."""
     services: dict[str, Service] = field(default_factory=dict)
     prices: dict[str, ModelPrice] = field(default_factory=dict)
-    """By model: `"openai:my-model" = {input = 3, output = 15}`."""
+    """Prices by model: `"openai:my-model" = {input = 3, output = 15}`."""
 
 
 PERSON_ONLY = {
@@ -222,7 +221,7 @@ NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE"})
 
 Table = dict[str, dict[str, Any]]
 Allow = Callable[[Mapping[str, str]], Collection[str]]
-"""Which of a repository's wishes (`budget.rounds` and its value) the person allows."""
+"""Returns those of a repository's wishes (`budget.rounds` and its value) that the person allows."""
 
 
 def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
@@ -289,8 +288,8 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
 
 
 def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
-    """Which of a repository's settings wait for the person's yes, with their values: compared by value, not as written
-    (`"1000"` is a number too)."""
+    """Return the settings of a repository that wait for the person's yes, with their values: compared by value, not as
+    written (`"1000"` is a number too)."""
     if not table:
         return {}
     understood, defaults = _convert(table), _convert(mine)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # Only named here: reading a run needs none of them.
     import asyncio
 
     from bough.core.journal.run_fold import Run
-    from bough.core.planning.size_estimate import ApprovalAdvice
+    from bough.core.planning.guidance import ApprovalAdvice
     from bough.core.rules import Rules
     from bough.core.tree.task import Task
 
@@ -49,15 +49,12 @@ class Store(Protocol):
         of this machine, even a stopped one, or one elsewhere that renews its claim. A claim whose holder is gone is
         taken over at once; one held elsewhere, when its lease passes without a heartbeat. No clock that can be set is
         involved."""
-        ...
 
     async def check(self, claim: Claim) -> None:
         """`ClaimLost` when the claim was taken over: check before every effect."""
-        ...
 
     async def renew(self, worker: str, lease: float) -> None:
         """The heartbeat: extend all claims of this worker."""
-        ...
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
         """Append to the claim's stream when its version is `expected`, all events or none.
@@ -66,11 +63,9 @@ class Store(Protocol):
         what this returns, because a wrapper may have changed the events (redacted secrets). When it is cancelled, it
         raises once it is settled whether they are in the stream: reading tells.
         """
-        ...
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         """Append without a claim, at any version: for streams that anyone may write to (`CONTROL`)."""
-        ...
 
     async def read(
         self,
@@ -82,36 +77,28 @@ class Store(Protocol):
     ) -> list[Record]:
         """The events of a stream (or of all streams of a run) with a `seq` above `since`, in order of `seq`,
         optionally only those of the named kinds (class names of events), and no more than `limit`."""
-        ...
 
     async def runs(self) -> list[str]:
         """Names of all runs, oldest first."""
-        ...
 
     async def names(self) -> list[str]:
         """Every name that events have: those of runs, and bough's own."""
-        ...
 
     async def holder(self, run: str, task: str) -> str | None:
-        """Who holds the stream now and is alive, or None."""
-        ...
+        """The live worker that holds the stream now, or None."""
 
     async def forget(self, claim: Claim) -> None:
         """Remove everything kept of the run that the claim holds."""
-        ...
 
     async def compact(self) -> set[str]:
         """Remove the blobs that no event names, and return the git objects that events name. Only while no run is
         live."""
-        ...
 
     async def put_blob(self, body: bytes) -> str:
         """Keep bytes by content; the same bytes have the same name (SHA-256 in hex)."""
-        ...
 
     async def get_blob(self, name: str) -> bytes:
         """`NotFound` when there is none."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -126,28 +113,24 @@ class Model(Protocol):
     def window(self) -> int:
         """The context window in tokens; 0: unknown. Read it after an answer, when everything needed to know it is
         loaded."""
-        ...
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         """The model's answer. `progress` gets the text as it streams in. Raises `TransientError` for a transport
         error worth a retry and `Refused` for one that is not; all else is an answer."""
-        ...
 
     async def close(self) -> None: ...
 
 
 class Protocols(Protocol):
-    """Which protocol each model uses. What a run learns about a model is kept for later ones."""
+    """Knows which protocol each model uses. What a run learns about a model is kept for later ones."""
 
     def of(self, model: str) -> ModelProtocol:
         """The protocol of a model, by its name (`provider:model`)."""
-        ...
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
 
     def tallies(self, model: str) -> Mapping[str, Tally]:
         """What came of each tactic with the model so far."""
-        ...
 
     def tally(self, model: str, tactic: str, more: Tally) -> None: ...
 
@@ -185,7 +168,6 @@ class Sandbox(Protocol):
     @property
     def says(self) -> str:
         """What commands can reach, in sentences for the model."""
-        ...
 
     async def run(
         self,
@@ -198,18 +180,15 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
     ) -> Finished:
         """Run in the workspace, in a process group of its own; nothing it started is left when this returns."""
-        ...
 
     async def serve(
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         """Start a command that runs alongside the workspace's others, which reach it on localhost, until it is
         cancelled. Returns when it has started."""
-        ...
 
     async def sweep(self, workspace: WorkFolder) -> None:
         """End whatever an earlier bough process left running in this workspace."""
-        ...
 
 
 class WorkFolder(Protocol):
@@ -225,16 +204,13 @@ class WorkFolder(Protocol):
     @property
     def mounts(self) -> Sequence[Mount]:
         """What the checkout refers to outside itself: borrowed git objects, ignored folders such as `.venv`."""
-        ...
 
     @property
     def env(self) -> Mapping[str, str]:
         """What commands in it get besides the usual variables: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
-        ...
 
     async def own(self, mount: Mount) -> bool:
         """Replace the link to it with a copy that commands may write to. False when there is no link."""
-        ...
 
 
 class Workspace(WorkFolder, Protocol):
@@ -242,40 +218,31 @@ class Workspace(WorkFolder, Protocol):
 
     async def furnish(self) -> None:
         """Add again what comes from the person's set-up besides the tree, after a clean-up."""
-        ...
 
     async def snapshot(self) -> str:
         """Keep the current files durably and return their tree."""
-        ...
 
     async def restore(self, tree: str) -> None:
         """Make the files those of a tree: what was added since is gone, what was lost is back."""
-        ...
 
     async def clear(self, tree: str) -> None:
         """Remove everything that is not in the tree, ignored files included, and all temporary files, but keep
         installed packages. For a workspace restored to that tree."""
-        ...
 
     async def lends(self, tree: str) -> bool:
         """Whether packages were installed in it that are not in the tree: see `Workspaces.open`."""
-        ...
 
     async def list_others(self, tree: str) -> list[str]:
         """The topmost paths that `clear` would remove."""
-        ...
 
     async def mark(self) -> None:
         """Remember the files as they are now, for `list_altered`."""
-        ...
 
     async def list_altered(self) -> list[str]:
         """The files that have changed since they were marked; compares every file."""
-        ...
 
     async def checkpoint(self, tree: str, message: str) -> str:
         """A commit of that tree on the task's branch, in bough's own repository."""
-        ...
 
 
 class Contents(Protocol):
@@ -283,19 +250,15 @@ class Contents(Protocol):
 
     def paths(self) -> Sequence[str]:
         """All of them."""
-        ...
 
     def id(self, path: str) -> str:
         """Identifies its content; empty: there is no such file."""
-        ...
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        """Like `Workspaces.texts`, but blocking."""
-        ...
+        """Return the texts that `Workspaces.texts` returns, but block meanwhile."""
 
     def differing(self, other: Contents) -> Sequence[str]:
         """The paths at which the other tree differs."""
-        ...
 
 
 class Merged(Struct, frozen=True):
@@ -318,7 +281,6 @@ class Workspaces(Protocol):
 
     async def take(self) -> str:
         """Keep the person's files as they are now (their changes and untracked files too) and return the tree."""
-        ...
 
     async def open(
         self,
@@ -335,53 +297,42 @@ class Workspaces(Protocol):
         are the trees that git in the checkout knows by name (`git show theirs:path`). `start`: the tree of git's HEAD
         there, when it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
         copies of its own or in a layer of its own."""
-        ...
 
     async def discard(self, run: str, task: str) -> None:
         """Remove the checkout (not its commits and trees)."""
-        ...
 
     async def sweep(self, run: str, mark: str) -> None:
         """Remove the checkouts of a run whose names have the mark and whose process has ended; without a mark, all:
         only when they are known to be unused."""
-        ...
 
     async def changes(self, base: str, tree: str) -> list[FileChange]: ...
 
     async def paths(self, tree: str) -> list[str]:
         """Every file of a tree."""
-        ...
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         """The texts of those files of a tree that exist; what is not text is decoded with replacements. Of a very large
         one, the beginning."""
-        ...
 
     async def contents(self, tree: str) -> Contents:
         """The files of a tree, for callers that need few of many."""
-        ...
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         """A tree like `tree`, except for these paths, which are as in `base` (or absent), and these texts."""
-        ...
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """The change as a unified diff, or as git's short statistics."""
-        ...
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """What `ours` and `theirs` made of `base`, merged into a durable tree of bough's own; no working files are
         touched. Disagreements are a result, not an error."""
-        ...
 
     async def edges(self, base: str, tree: str) -> list[Edge]:
-        """Which changes reach beyond their file: hooks, CI, links that lead out …"""
-        ...
+        """The changes that reach beyond their file: hooks, CI, links that lead out …"""
 
     async def apply(self, base: str, tree: str) -> list[FileChange]:
         """Apply the changes from `base` to `tree` to the person's files. Refuses as a whole, naming the files, when one
         of them is no longer as it was at `base`; their index and refs stay as they are."""
-        ...
 
 
 class ToolResult(Struct, frozen=True):
@@ -410,7 +361,6 @@ class Tools(Protocol):
 
     async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         """Run a call. Any error is a result the model can act on, never an exception."""
-        ...
 
 
 class TurnProgress(Struct, frozen=True):
@@ -441,19 +391,15 @@ class Talk(Protocol):
 
     async def say(self, text: str) -> None:
         """Start a turn; a current one is cancelled first."""
-        ...
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         """What it does next; `patience`: seconds of silence to tolerate."""
-        ...
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
         """The results of those calls, once all are finished or something else has started."""
-        ...
 
     async def close(self) -> None:
         """End it, with everything it started."""
-        ...
 
 
 class OutsideAgent(Protocol):
@@ -463,7 +409,6 @@ class OutsideAgent(Protocol):
 
     async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
         """`Refused` when it is unavailable here, `TransientError` when it ends at once."""
-        ...
 
 
 class Judgement(Struct, frozen=True):
@@ -481,49 +426,40 @@ class Verifier(Protocol):
 
     async def find(self, task: Task) -> Check | None:
         """The check of a task as its files are now, and where it comes from; None when none is found."""
-        ...
 
     async def at_base(
         self, run: Run, task: Task, check: Check, progress: Callable[[str], None], *, fresh: bool = False
     ) -> BaseChecked:
         """What the check reports on the task's base, and what it lacks there; where it runs no test, what the best of
         the other candidates reports. `fresh`: now, whatever is known. `SetupFailed` when it cannot be set up."""
-        ...
 
     async def look_up(self, task: Task) -> tuple[BaseChecked, float] | None:
         """The last result of a task's check on its base, and when that was; None when none is kept."""
-        ...
 
     async def try_check(self, run: Run, task: Task, command: str, progress: Callable[[str], None]) -> BaseChecked | str:
         """What a proposed check reports at the task's base; or why it does not count: it runs no test, or passes on a
         product that was broken on purpose."""
-        ...
 
     def prefer(self, command: str, scouted: bool = False) -> None:
         """Use this one of the project's own candidates for a check: it was found to work at the base. `scouted`: it
         is none of them, but a model proposed it."""
-        ...
 
     def begin(self, run: Run, task: Task) -> None:
         """The task starts: its base can be examined meanwhile."""
-        ...
 
     def before(self, task: Task, check: Check) -> str:
         """What the check reported before the work, in a sentence, as far as that is known; else empty."""
-        ...
 
     async def judge(
         self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
     ) -> Judgement:
         """The verdict on the task's tree, which the workspace holds."""
-        ...
 
     async def regressions(
         self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
     ) -> tuple[Failure, ...]:
         """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
         fails has failed twice."""
-        ...
 
     async def run_tests(
         self,
@@ -539,15 +475,12 @@ class Verifier(Protocol):
         """The product of one tree with the test side of another, in one process: `only` these tests (all, where the
         runner cannot be told). `falsify`: with their expected values made wrong; what cannot be made wrong is left
         out, and when that is all of them, nothing runs."""
-        ...
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
         """Whether the check failed at the task's base."""
-        ...
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         """How a probe is written in this project, and the beginning of an existing test."""
-        ...
 
     async def probe(
         self,
@@ -561,11 +494,9 @@ class Verifier(Protocol):
     ) -> tuple[Probed, ...]:
         """The results of these probes on the task's tree, in a checkout of their own. One that fails has failed
         twice, unless it runs only `once`."""
-        ...
 
     async def close(self) -> None:
         """End examinations that still run."""
-        ...
 
 
 class Executor(Protocol):
@@ -573,11 +504,9 @@ class Executor(Protocol):
 
     def takes(self, path: str, first: TaskCreated) -> bool:
         """Whether the task is for the workers."""
-        ...
 
     async def run_task(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
         """Run the task until it rests, as `TaskRunner.run_task` does. When cancelled, it first calls the worker off."""
-        ...
 
 
 class Approval(Struct, frozen=True):
@@ -585,11 +514,11 @@ class Approval(Struct, frozen=True):
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
-    """For `change`: what should be different."""
+    """What should be different, where the answer is `change`."""
     steps: tuple[Step, ...] = ()
-    """For `own`: the steps as they wrote them …"""
+    """The steps as the person wrote them, where the answer is `own`."""
     requirements: tuple[str, ...] = ()
-    """… and the goal's requirements, where they changed them."""
+    """The goal's requirements, where the person changed them."""
 
 
 async def nothing_runs(workspace: WorkFolder) -> None:
@@ -620,7 +549,7 @@ class Ports(Struct, frozen=True):
     unreachable: str = ""
     """Why no model is available, where that is known before anything starts: then nothing does."""
     person: str = ""
-    """Who started this process, as the system knows them."""
+    """The person who started this process, as the system knows them."""
     stop: Stop = field(default_factory=Stop)
     inbox: Inbox = field(default_factory=Inbox)
     fence: Fence = field(default_factory=Fence)

@@ -108,7 +108,7 @@ class Fence:
         self._check: Callable[[], Awaitable[None]] | None = None
 
     def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
-        """From now on `check` has to pass; None: nothing is held, and nothing has to."""
+        """Require that `check` passes from now on; None: nothing is held, and nothing has to pass."""
         self._check = check
 
     async def cross(self) -> None:

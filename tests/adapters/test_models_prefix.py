@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
+from bough.adapters.models.dialect import Prefixes
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prefix import Prefixes
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec
 from tests.wire import KEY, WireModel

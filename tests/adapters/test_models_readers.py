@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel, AnthropicReader
 from bough.adapters.models.chat import ChatModel, ChatReader
-from bough.adapters.models.dialect import BaseReader, HttpModel
+from bough.adapters.models.dialect import HttpModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.gemini import GeminiModel, GeminiReader
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
+from bough.adapters.models.wire import BaseReader
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Prompt, Replied, Said
 

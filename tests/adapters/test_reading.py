@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Case, Report
-from bough.core.verdict import registry, runners
-from bough.core.verdict.failure_text import describe_failure, trim_case
+from bough.core.verdict import registry
+from bough.core.verdict.registry import count_progress, make_readable, read_closing_lines, read_results
+from bough.core.verdict.rulings import describe_failure, trim_case
 from bough.core.verdict.runner import ClosingLine, Progress
-from bough.core.verdict.runners import count_progress, make_readable, read_closing_lines, read_results
 
 RUNNERS = ["", *(runner.name for runner in registry.RUNNERS)]
 
 
 def read_junit(xml: bytes, root: str = "") -> tuple[Case, ...] | None:
-    return runners.read(xml, "pytest", root)
+    return registry.read(xml, "pytest", root)
 
 
 def read_jest(body: bytes, root: str = "") -> tuple[Case, ...] | None:
-    return runners.read(body, "jest", root)
+    return registry.read(body, "jest", root)
 
 
 def junit(*cases: str) -> bytes:
@@ -709,13 +709,13 @@ def test_progress(runner: str, lines: list[str], told: str) -> None:
 def test_a_long_output_is_read_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time and memory are bounded, however much a check prints; what a runner says last still counts."""
     seen: list[int] = []
-    closing = runners.read_closing
+    closing = registry.read_closing
 
     def watched(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
         seen.append(len(lines))
         return closing(lines, runner)
 
-    monkeypatch.setattr(runners, "read_closing", watched)
+    monkeypatch.setattr(registry, "read_closing", watched)
     output = "y\n" * 2_000_000 + "=== 3 passed in 0.01s ===\n"
     for runner, most in (("", 40_000), ("pytest", 1_000_000)):
         assert read_results(None, output, 0, runner).passed == 3

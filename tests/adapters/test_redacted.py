@@ -12,8 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bough.adapters.stores.redacted import SHORTEST, STRUCK, redact_secrets
-from bough.adapters.stores.secrets import find_in_addresses, find_in_files
+from bough.adapters.stores.redacted import SHORTEST, STRUCK, find_in_addresses, find_in_files, redact_secrets
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome, Check, Report
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.original_tests import find_disagreements, has_results, hash_refutation
+from bough.core.verdict.registry import read_results
 from bough.core.verdict.rulings import decide_ruling, describe_baseline, find_added, find_lost, find_rewritten
-from bough.core.verdict.runners import read_results
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Report
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.registry import RUNNERS
-from bough.core.verdict.runner import Progress
-from bough.core.verdict.runners import (
+from bough.core.verdict.registry import (
+    RUNNERS,
     count_progress,
     has_refused,
     instrument,
     read_results,
     recognise,
 )
-from bough.core.verdict.runners import narrow as rerun
+from bough.core.verdict.registry import narrow as rerun
+from bough.core.verdict.runner import Progress
 
 REPORT = "/scratch/r.xml"
 

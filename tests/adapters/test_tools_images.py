@@ -6,7 +6,7 @@ from base64 import b64decode
 
 import pytest
 
-from bough.adapters.tools.images import read_image_info
+from bough.adapters.tools.files import read_image_info
 
 IMAGES = {
     "png": "iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAFUlEQVR4nGM8ISfHwMDAwMDAxAADABMuAQhqwGVhAAAAAElFTkSuQmCC",

@@ -16,9 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bough.adapters.workspaces import ownership, scan
-from bough.adapters.workspaces.file_index import Tracked
+from bough.adapters.workspaces.file_index import STAMP, Tracked
 from bough.adapters.workspaces.git import GitWorkspaces
-from bough.adapters.workspaces.stamps import STAMP
 from bough.adapters.workspaces.workspace import GitWorkspace
 from bough.core.errors import WorkspaceError
 from tests.adapters.test_workspaces import (

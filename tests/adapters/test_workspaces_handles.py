@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.verifiers.check_artifacts import load_report, read_altered
+from bough.adapters.verifiers.check_runner import load_report, read_altered
 from bough.adapters.workspaces import disk, scan
-from bough.adapters.workspaces.env_file import read_variables
 from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
 from bough.adapters.workspaces.plain_folder import PlainFolder
+from bough.adapters.workspaces.surroundings import read_variables
 from bough.core.errors import Unkeepable, UsageError
 from bough.trust import handles
 from bough.trust.files import Place

@@ -18,7 +18,7 @@ from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_home
-from bough.adapters.workspaces.tree_cache import REMEMBERED, TreeCache
+from bough.adapters.workspaces.repository import REMEMBERED, TreeCache
 from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.test_workspaces import git, project
 from tests.adapters.test_workspaces_watch import FILES, at_once, change

@@ -26,7 +26,7 @@ OTHERS = {
 }
 RUNS_OTHERS = {
     "make": ("Makefile", "test:\n\t[ $$(./add 1 1) = 3 ]\n", "make test"),
-    "build tools": ("test/runtests.jl", "@test add(1, 1) == 3\n", "julia --project -e 'using Pkg; Pkg.test()'"),
+    "build_tools": ("test/runtests.jl", "@test add(1, 1) == 3\n", "julia --project -e 'using Pkg; Pkg.test()'"),
 }
 """No language: what runs the tests of others is test side where the check runs it."""
 NONE = {

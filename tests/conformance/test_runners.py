@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance.verdict import Report
-from bough.core.verdict import runners
-from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict import registry
+from bough.core.verdict.registry import RUNNERS, count_progress, instrument, narrow, read_results, recognise
 from bough.core.verdict.runner import Progress, Runner
-from bough.core.verdict.runners import count_progress, instrument, narrow, read_results, recognise
 
 from .runners import ROOT, SUITES, Suite
 
@@ -42,9 +41,14 @@ def overrides(runner: Runner, *methods: str) -> bool:
     return any(getattr(type(runner), name) is not getattr(Runner, name) for name in methods)
 
 
+def is_told(runner: Runner) -> bool:
+    """Something is added to its command or its environment, so that it reports."""
+    return bool(runner.report_flag or runner.report_arguments) or overrides(runner, "instrument")
+
+
 def test_every_runner_that_names_its_tests_has_a_suite() -> None:
     """Told to, by a report, or by itself."""
-    reports = [runner.name for runner in RUNNERS if overrides(runner, "instrument", "read", "cases")]
+    reports = [runner.name for runner in RUNNERS if is_told(runner) or overrides(runner, "read", "cases")]
     assert sorted(reports) == sorted(suite.runner for suite in SUITES)
     assert len({runner.name for runner in RUNNERS}) == len(RUNNERS)
 
@@ -66,7 +70,7 @@ def test_what_is_added_leaves_the_command_as_it_was(suite: Suite) -> None:
     words = iter(made.split())
     assert all(word in words for word in line.split()), "its words are all there, in their order"
     told = made != line or env != {"A": "b"}
-    assert told is overrides(next(each for each in RUNNERS if each.name == suite.runner), "instrument")
+    assert told is is_told(next(each for each in RUNNERS if each.name == suite.runner))
     assert instrument("make test", suite.runner, REPORT, {})[0] == "make test", "what cannot be seen is not touched"
 
 
@@ -119,7 +123,7 @@ def test_its_progress_never_says_more_than_there_was(suite: Suite) -> None:
 def test_half_a_report_is_none(suite: Suite) -> None:
     body = recorded(suite)[0]
     for end in (0, len(body or b"") // 2):
-        assert runners.read((body or b"")[:end], suite.runner) is None
+        assert registry.read((body or b"")[:end], suite.runner) is None
     assert read_results(body, "", None, suite.runner) == Report("exit status"), "nor is that of a run that was killed"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call, ToolSpec
+from bough.core.planning.decomposition import read_plan
 from bough.core.planning.plan import Step
-from bough.core.planning.planner_answer import read_plan
 from bough.core.planning.tool_specs import PLAN
 
 GOAL = Step("goal", "Build a todo list for the command line that keeps its entries in a JSON file, with tests.")

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import earned
-from bough.core.acceptance.code_difference import compare_texts
 from bough.core.acceptance.examination import conclude_work, decide_examination
 from bough.core.acceptance.judge_ruling import Ruling
 from bough.core.acceptance.probes import Probe, Probed, read_probes, split_cases
@@ -18,6 +17,7 @@ from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.acceptance.shown import Difference
 from bough.core.acceptance.verdict import Check, Verdict
 from bough.core.budget.limits import Limits
+from bough.core.conversation.code_outline import compare_texts
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
 from bough.core.planning.plan import Step

@@ -61,6 +61,17 @@ def test_a_test_that_the_person_had_proves_and_one_of_the_authors_does_not() -> 
     assert book.standings == ["proven"] * 2, "the author has no tests: all that the check says are the person's"
 
 
+def test_a_case_that_passes_since_a_repair_is_told_from_one_that_always_did() -> None:
+    book = Book(ONE)
+    book.done("goal")
+    book.probed("goal", "passed")
+    assert build_table(book.records).rows[0].cases == "1 of 1 case"
+    book.probed("goal", "failed")
+    assert build_table(book.records).rows[0].cases == "0 of 1 case"
+    book.probed("goal", "passed")
+    assert build_table(book.records).rows[0].cases == "1 of 1 case, 1 after a repair"
+
+
 def test_what_a_rewind_has_undone_does_not_count() -> None:
     book = Book(ONE)
     book.done("goal")

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from bough.core.acceptance.judge_ruling import Ruling, read_ruling
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import Ruling, find_quote, read_ruling
 from bough.core.acceptance.verdict import Disagreement
 from bough.core.conversation.context import render_disagreements
 from bough.core.conversation.structured_answer import Problems

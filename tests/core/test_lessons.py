@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.ids import CONTROL, GOAL, LESSONS
-from bough.core.journal.lesson_fold import fold_lessons
-from bough.core.journal.run_fold import Run
+from bough.core.journal.run_fold import Run, fold_lessons
 from bough.core.lessons import (
     ROOM,
     KeptLesson,

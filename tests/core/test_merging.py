@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core.merge import conflict_hunks, lost_tests
+from bough.core.merge import conflict_brief, conflict_hunks
 from bough.core.merge.conflict_brief import render_conflicts
 from bough.core.merge.conflict_hunks import find_leftover_markers, list_hunks, name_sides
 
@@ -106,10 +106,10 @@ def test_a_brief_has_every_hunk_whole_or_says_where_it_is() -> None:
 
 def test_a_test_that_moved_is_not_lost() -> None:
     now = {"tests/b.py::test_x": "passed", "tests/a.py::test_y": "failed", "tests/a.py::test_z": "passed"}
-    assert lost_tests.find_missing({"tests/a.py::test_x", "tests/a.py::test_z"}, now) == []
-    assert lost_tests.find_missing({"tests/a.py::test_y", "tests/a.py::test_w"}, now) == [
+    assert conflict_brief.find_missing({"tests/a.py::test_x", "tests/a.py::test_z"}, now) == []
+    assert conflict_brief.find_missing({"tests/a.py::test_y", "tests/a.py::test_w"}, now) == [
         "tests/a.py::test_w",
         "tests/a.py::test_y",
     ]
-    told = lost_tests.describe_lost_tests({"tests/a.py::test_w": "docs"}, now)
+    told = conflict_brief.describe_lost_tests({"tests/a.py::test_w": "docs"}, now)
     assert "1 test that passed before the merge is gone: tests/a.py::test_w (step docs)" in told

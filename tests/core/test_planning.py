@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer
+from bough.core.planning.decomposition import read_plan
+from bough.core.planning.guidance import SizeEstimate, choose_advice, choose_proposal, read_estimate
 from bough.core.planning.plan import Plan, Step, validate_plan
 from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.planner_answer import read_plan
-from bough.core.planning.size_estimate import SizeEstimate, choose_advice, choose_proposal, read_estimate
 from bough.core.planning.tool_specs import CHANGE, GATE, PLAN
 from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
 from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN

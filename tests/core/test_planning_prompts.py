@@ -16,11 +16,10 @@ from bough.core.conversation.structured_answer import Problems
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
-from bough.core.planning.decomposition import read_replan, read_split
+from bough.core.planning.decomposition import read_plan, read_replan, read_split
 from bough.core.planning.given_steps import sort_by_needs
+from bough.core.planning.guidance import SizeEstimate, read_estimate
 from bough.core.planning.plan_changes import Changed, apply_changes
-from bough.core.planning.planner_answer import read_plan
-from bough.core.planning.size_estimate import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
 from bough.core.tree.task_groups import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
@@ -70,6 +69,7 @@ PAST = (
 )
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
 TREE = "todo/__init__.py\ntodo/store.py"
+REPLAN = prompt_values.build_replan_values(GOAL, "goal", "storage is blocked", PAST, kept=NOTES)
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     "gate": (GATE, prompt_values.build_gate_values(GOAL, SIZE, 40, command="pytest", files=TREE, project="Use tabs.")),
     "planner": (
@@ -100,7 +100,7 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
         SPLIT,
         prompt_values.build_replan_values(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest"),
     ),
-    "replan_goal": (SPLIT, prompt_values.build_goal_replan_values(GOAL, "storage is blocked", PAST, kept=NOTES)),
+    "replan_goal": (SPLIT, {name: value for name, value in REPLAN.items() if name != "place"}),
     "plan_repair": (PLAN, prompt_values.build_repair_values("plan", Problems(("Two steps are called `load`.",)), "{}")),
     "focus": (None, {"instructions": "Keep entries.", "criteria": "- it loads", "failure": "KeyError"}),
 }

@@ -394,12 +394,3 @@ def test_without_a_model_the_last_words_and_deeds_are_told_once() -> None:
     assert text.count("Let me run it again.") == 1
     assert text.count("`$ pytest -q`: failed: 1 failed in 8.2s") == 1
     assert "8.2s" in text
-
-
-def test_what_was_tried_is_worth_a_note() -> None:
-    answer = (
-        "#### Found out\n- x\n\n#### Tried without success\n- a lock: deadlock\n* a queue: too slow\n\n#### Next\n- y"
-    )
-    assert pruning.list_tried(answer) == ("a lock: deadlock", "a queue: too slow")
-    assert pruning.list_tried("## Tried without success\n" + "- again\n" * 50) == ("again",) * 5
-    assert pruning.list_tried("nothing of the kind") == ()

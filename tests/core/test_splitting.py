@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from bough.core.conversation.structured_answer import Problems
-from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
+from bough.core.planning.decomposition import build_focus_step, read_plan, read_replan, read_split
 from bough.core.planning.plan import Step
-from bough.core.planning.planner_answer import read_plan
 from bough.core.planning.similarity import is_smaller, is_vague
 from bough.core.planning.tool_specs import PLAN, SPLIT
 from tests.core.answers import MANY, NOTHING, PARENT, SPLIT_STEPS, a_step, answered, good, refused

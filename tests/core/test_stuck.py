@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bough.core.stuck.detector import PATTERNS, Act, Signal, StuckMemory, StuckRules, Turn, observe_round, reset_memory
-from bough.core.stuck.masks import (
+from bough.core.stuck.marks import (
     count_repetitions,
     find_trouble,
     is_transient,
@@ -27,6 +26,8 @@ from bough.core.stuck.masks import (
     measure_likeness,
     sketch_text,
 )
+from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
+from bough.core.stuck.signals import PATTERNS, Act, Signal, StuckRules, Turn
 
 RULES = StuckRules()
 

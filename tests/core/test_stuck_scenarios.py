@@ -14,7 +14,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bough.core.stuck.detector import Act, StuckMemory, StuckRules, Turn, observe_round, reset_memory
+from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
+from bough.core.stuck.signals import Act, StuckRules, Turn
 from tests.core.test_stuck import RULES, bash, first, read, turn, watched
 
 OK = bash("ls", "a.py  b.py  README.md  tests")

@@ -10,7 +10,7 @@ import pytest
 
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.textual import conversation, read_calls, task_files
+from bough.core.textual import read_calls, task_files
 from bough.core.textual.paths import Known, collect_known
 
 GOAL = "Implement the exercise described in README.md, in leap.py, so that its tests in leap_test.py pass."
@@ -149,12 +149,12 @@ def test_a_failure_is_shortened_to_its_assertion() -> None:
 
 def test_a_conversation_in_words_takes_turns() -> None:
     messages: list[Message] = [Said("brief"), Replied("```bash\nls\n```"), Result("1", "a.py", True), Said("go on")]
-    assert list(conversation.render_as_text(messages)) == [
+    assert list(task_files.render_as_text(messages)) == [
         Said("brief"),
         Replied("```bash\nls\n```"),
         Said("a.py\n\ngo on"),
     ]
-    assert conversation.rebuild_messages("now", [*messages, Replied("x"), Result("2", "y", True)]) == [
+    assert task_files.rebuild_messages("now", [*messages, Replied("x"), Result("2", "y", True)]) == [
         Said("now"),
         Replied("x"),
         Result("2", "y", True),
@@ -179,11 +179,11 @@ def test_what_a_small_model_really_said_is_read_as_a_person_reads_it() -> None:
 
 def test_an_answer_that_came_to_nothing_is_not_shown_again() -> None:
     bad, nudge = Replied("obj['leap.py']"), Said("Your answer had no block.")
-    assert [*conversation.render_as_text(conversation.rebuild_messages("The brief.", [Said("old"), bad, nudge]))] == [
+    assert [*task_files.render_as_text(task_files.rebuild_messages("The brief.", [Said("old"), bad, nudge]))] == [
         Said("The brief.\n\nYour answer had no block.")
     ]
     good = Replied("Look.", (Call("1", "bash", "{}"),))
-    told = conversation.render_as_text([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
+    told = task_files.render_as_text([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
     assert [type(message) for message in told] == [Said, Replied, Said]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bough import app
-from bough.adapters.models.prefix import Prefixes
+from bough.adapters.models.dialect import Prefixes
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.budget.limits import Limits

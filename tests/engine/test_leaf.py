@@ -300,7 +300,7 @@ def test_runs_that_start_at_once_get_names_of_their_own(tmp_path: Path, monkeypa
     from bough.core.planning.plan import build_goal_step
 
     project = make_project(tmp_path / "p")
-    monkeypatch.setattr("bough.app.session.RUN_NAMES", 12)
+    monkeypatch.setattr("bough.app.project.RUN_NAMES", 12)
 
     async def work() -> list[str]:
         async with app.open_session(project, create=True) as session:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import bough
 from bough import app
-from bough.app import command_approval
+from bough.app import run_messages
 from bough.core import events as e
 from bough.core.errors import Refused, UsageError
 from bough.testing import ScriptedModel, call
@@ -46,10 +46,10 @@ async def ruled_elsewhere(project: Path, allow: bool, say: str) -> None:
     async with app.open_session(project) as session:
         while not (runs := await session.store.runs()) or not (await session.view(runs[0])).held:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-        assert await command_approval.rule_on_command(session, runs[0], allow, say) == "echo git push > pushed.txt"
+        assert await run_messages.rule_on_command(session, runs[0], allow, say) == "echo git push > pushed.txt"
         assert not (await session.view(runs[0])).held
         with pytest.raises(UsageError, match="No command"):
-            await command_approval.rule_on_command(session, runs[0], allow)
+            await run_messages.rule_on_command(session, runs[0], allow)
 
 
 @pytest.mark.parametrize("allow", [True, False])

@@ -15,8 +15,8 @@ from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.errors import TransientError
 from bough.core.messages import Answer, Prompt, Said
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task_state import State
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call
@@ -291,7 +291,7 @@ def test_own_steps_are_run(tmp_path: Path) -> None:
 def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
     """Nobody answers at the terminal. Somebody sends the plan back as text from another process; what they had said
     to an earlier proposal counts for that one only."""
-    from bough.app import open_session, plan_proposals
+    from bough.app import open_session, run_messages
 
     project = make_project(tmp_path / "p")
     asked: list[tuple[Step, ...]] = []
@@ -300,10 +300,14 @@ def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
         asked.append(steps)
         async with open_session(project) as other:
             (name,) = await other.store.runs()
-            waiting = await plan_proposals.find_proposal(other, name)
+            waiting = await run_messages.find_proposal(other, name)
             assert waiting.task == "goal" and [step.name for step in waiting.plan.goal.steps] == [s.name for s in steps]
-            own = Approval("change", "squares first") if len(asked) == 1 else waiting.own(waiting.text)
-            await plan_proposals.rule_on_plan(other, name, waiting, own)
+            own = (
+                Approval("change", "squares first")
+                if len(asked) == 1
+                else run_messages.read_own_plan(waiting.plan, waiting.text)
+            )
+            await run_messages.rule_on_plan(other, name, waiting, own)
         await asyncio.Event().wait()
         return None
 

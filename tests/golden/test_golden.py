@@ -58,7 +58,7 @@ from bough.core.events import (
 from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.stuck.detector import Signal
+from bough.core.stuck.signals import Signal
 from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance.findings import Finding
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import Finding, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.ladder.escalation import Decision, EscalationOptions, LadderRules, Trouble
 from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, PlanningRules, Step
 from bough.core.rules import Rules
-from bough.core.stuck.detector import Signal, StuckRules
+from bough.core.stuck.signals import Signal, StuckRules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task_state import State
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.acceptance.findings import Finding
+from bough.core.acceptance.verdict import Finding
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events import (
     AnyEvent,

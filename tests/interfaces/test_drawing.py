@@ -21,8 +21,7 @@ from bough.interfaces import terminal
 from bough.interfaces.terminal.conversation import Conversation
 from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
-from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_table
-from bough.interfaces.terminal.runs_table import render_runs
+from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
 from bough.views import telling
 from bough.views.details import describe_round, point_of
 from bough.views.event_lines import NEWS, Teller
@@ -30,8 +29,7 @@ from bough.views.formatting import count_cells
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView, view_run
 from bough.views.task_rows import list_rows
-from bough.views.verdict_text import describe_verdict, list_shortcomings
-from bough.views.vocabulary import ROLES, STATUS_WORDS
+from bough.views.vocabulary import ROLES, STATUS_WORDS, describe_verdict, list_shortcomings
 from tests.golden.test_golden import GOLDEN, records
 from tests.interfaces.journals import started, task_events
 

@@ -7,8 +7,7 @@ from typing import get_args
 from bough.core import events as e
 from bough.core.ladder.escalation import Decision, Level, Rung, Trouble
 from bough.core.planning.plan import Step
-from bough.core.stuck.detector import Signal
-from bough.core.stuck.signals import Pattern, SoftLimit
+from bough.core.stuck.signals import Pattern, Signal, SoftLimit
 from bough.core.tree.task_state import State
 from bough.interfaces.cli.stats import _render_lines
 from bough.interfaces.terminal.run_tree import render_table

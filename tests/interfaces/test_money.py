@@ -9,8 +9,7 @@ import pytest
 from bough.app.choices import Choices
 from bough.core import events as e
 from bough.core.budget.grants import set_rounds
-from bough.core.budget.limits import Limits
-from bough.core.budget.model_price import ModelPrice
+from bough.core.budget.limits import Limits, ModelPrice
 from bough.core.messages import Usage
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.core.rules import Rules

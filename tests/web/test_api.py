@@ -61,17 +61,30 @@ def test_the_first_page_has_the_backlog_and_nothing_of_it_is_markup(tmp_path: Pa
 def test_every_list_is_shown_and_changed_and_what_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     with serve(tmp_path) as made:
-        assert "Added fix-it" in made.tell("add_goal", {"goal": "Fix it.", "check": "true", "cost": 2}).json()["said"]
-        made.tell("add_goal", {"goal": "Then that.", "needs": ["fix-it"]})
-        made.tell("add_goal", {"goal": "Fix it.", "list": "other"})
+        first = {"fields": {"goal": "Fix it.", "check": "true", "cost": 2}}
+        assert "Added fix-it" in made.tell("add_goal", first).json()["said"]
+        made.tell("add_goal", {"fields": {"goal": "Then that.", "needs": ["fix-it"]}})
+        made.tell("add_goal", {"fields": {"goal": "Fix it."}, "list": "other"})
         assert made.tell("move_goal", {"list": "backlog", "goal": "then-that", "before": "fix-it"}).is_success
         (project,) = made.get("/api/runs")["projects"]
         names = {n["list"]: [goal["name"] for goal in n["groups"][0]["goals"]] for n in project["nights"]}
         assert names == {"backlog": ["then-that", "fix-it"], "other": ["fix-it"]} and not project["runs"]
+        named = {"list": "backlog", "goal": "fix-it"}
+        changed = made.tell("edit_goal", {**named, "fields": {"priority": 2, "check": "make test", "cost": None}})
+        assert changed.json()["said"] == "Changed fix-it.", changed.text
+        entry = made.get(f"/api/{made.project}/backlogs/backlog/fix-it")
+        kept = {key: entry[key] for key in ("goal", "check", "priority", "cost", "needs")}
+        assert kept == {"goal": "Fix it.", "check": "make test", "priority": 2, "cost": None, "needs": []}
         for action, body, says in (
-            ("add_goal", {"goal": " "}, "The goal is empty"),
-            ("add_goal", {"goal": "x", "list": "../x"}, "not a valid name of a backlog"),
-            ("add_goal", {"goal": "x", "surprise": 1}, "is invalid"),
+            ("add_goal", {"fields": {"goal": " "}}, "The goal is empty"),
+            ("add_goal", {"fields": {"goal": "x"}, "list": "../x"}, "not a valid name of a backlog"),
+            ("add_goal", {"fields": {"goal": "x", "surprise": 1}}, "is invalid"),
+            ("edit_goal", {**named, "fields": {"needs": ["then-that"]}}, "Goals need each other"),
+            ("edit_goal", {**named, "fields": {"cost": 0}}, "give a number above 0"),
+            ("edit_goal", {**named, "fields": {"priority": "high"}}, "is invalid"),
+            ("start_night", {"jobs": 1000}, "is invalid"),
+            ("start_night", {"until": "7 pm"}, "is not a time of day"),
+            ("start_night", {"list": "nothing"}, "is empty: add a goal"),
             ("move_goal", {"list": "backlog", "goal": "fix-it", "before": "fix-it"}, "cannot come before itself"),
             ("drop_goal", {"list": "backlog", "goal": "nobody"}, "no goal `nobody`"),
         ):

@@ -24,7 +24,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.tree.task_state import State
-from tests.harness import FIXED, make_project
+from tests.harness import CHECK, FIXED, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import act, bough, live, repair, run_args, until
 from tests.verification.cases import PYTEST, python_on_path
@@ -325,6 +325,8 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
         page.keyboard.press("Enter")
         until(lambda: listed() == ["report", "totals", "manual"])
         expect(page.get_by_text("Moved totals before manual.")).to_be_visible()
+        goals = page.get_by_role("region", name="Goals of backlog").get_by_role("listitem")
+        expect(goals.nth(3)).to_contain_text("Totals of an empty cart")
         expect(up).to_be_focused()
         page.keyboard.press("Enter")
         until(lambda: listed() == ["totals", "report", "manual"])
@@ -335,7 +337,7 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
         cleanup = page.get_by_role("region", name="Goals of cleanup")
         cleanup.get_by_role("button", name="Add a goal").press("Enter")
         page.keyboard.type("Rename the old endpoints.")
-        page.get_by_label("Begins after").select_option("flags")
+        page.get_by_role("group", name="Begins after").get_by_label("flags").check()
         assert not (found := find_axe_violations(page)), found
         page.get_by_role("button", name="Add it").press("Enter")
         row = cleanup.get_by_role("listitem").filter(has_text="Rename the old endpoints.")
@@ -345,11 +347,96 @@ def test_a_list_is_changed_with_the_keyboard(browser: Any, morning: Served) -> N
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("already in the backlog, as `rename-the-old-endpoints`")
+        page.get_by_role("button", name="Edit totals").press("Enter")
+        form = page.get_by_role("form", name="Change the goal")
+        expect(form.get_by_label("Goal", exact=True)).to_have_value("Totals of an empty cart are 0, not an error.")
+        form.get_by_label("Goal", exact=True).fill("Totals of an empty cart are 0.")
+        form.get_by_label("Check").fill("pytest -q tests/test_cart.py")
+        form.get_by_label("Priority").fill("2")
+        form.get_by_label("manual").check()
+        form.get_by_text("Limits, files and labels").click()
+        form.get_by_label("… on dollars").fill("1.5")
+        form.get_by_label("Files it changes").fill("shop/cart.py, shop/totals.py")
+        assert not (found := find_axe_violations(page)), found
+        form.get_by_role("button", name="Change it").press("Enter")
+        expect(page.get_by_text("Changed totals.")).to_be_visible()
+        expect(form).to_have_count(0)
+        expect(page.get_by_text("Totals of an empty cart are 0.", exact=True)).to_be_visible()
+        entry = morning.get(f"/api/{morning.project}/backlogs/backlog/totals")
+        assert entry["files"] == ["shop/cart.py", "shop/totals.py"] and entry["needs"] == ["manual"], entry
+        assert (entry["check"], entry["priority"], entry["cost"]) == ("pytest -q tests/test_cart.py", 2, 1.5)
         page.get_by_role("link", name="New run").click()
         page.get_by_role("textbox", name="Goal").fill("Sort the imports.")
         page.get_by_role("button", name="Add to the backlog").click()
         expect(page.get_by_role("region", name="Goals of backlog")).to_contain_text("Sort the imports.")
         assert listed() == ["totals", "manual", "sort-the-imports"]
+
+
+def test_a_night_is_started_watched_and_stopped_on_the_page(browser: Any, tmp_path: Path) -> None:
+    place = make_project(tmp_path / "project")
+    gate = Gate(*WORK)
+    with WireModel(gate) as wire:
+        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
+        assert bough(place, "backlog", "add", "Make add add.", "--check", CHECK).status == 0
+        with serve(place, **settings) as served, page_of(browser, served) as page:
+            page.get_by_role("button", name="Start a night…").click()
+            form = page.get_by_role("form", name="The night")
+            form.get_by_label("Limit of the night in $").fill("3")
+            assert not (found := find_axe_violations(page)), found
+            form.get_by_role("button", name="Start it").click()
+            expect(page.get_by_role("alert")).to_contain_text("a limit of $3 cannot be enforced")
+            form.get_by_label("Limit of the night in $").fill("")
+            form.get_by_label("Goals at once").fill("2")
+            form.get_by_label("Until").fill("23:59")
+            form.get_by_role("button", name="Start it").click()
+            expect(page.get_by_text("The night has begun")).to_be_visible()
+            expect(page.get_by_role("heading", name="Happening now 1")).to_be_visible()
+            page.get_by_role("button", name="Stop the night").click()
+            expect(page.get_by_text("The night stops after the current effects.")).to_be_visible()
+            for _ in range(4):
+                gate.let()
+            expect(page.get_by_role("button", name="Continue the night…")).to_be_visible()
+            page.get_by_role("button", name="Continue the night…").click()
+            form.get_by_role("button", name="Continue it").click()
+            for _ in range(4):
+                gate.let()
+            expect(page.get_by_role("heading", name="1 of 1 goal done and proven")).to_be_visible()
+            expect(page.get_by_role("button", name="Continue the night…")).to_have_count(0)
+
+
+HIDE = """() => {
+    Object.defineProperty(document, 'visibilityState', {get: () => 'hidden'});
+    document.dispatchEvent(new Event('visibilitychange'));
+}"""
+BELL = """
+    window.told = [];
+    window.Notification = class { constructor(title, given) { window.told.push([title, given.body]); } };
+    window.Notification.permission = 'granted';
+"""
+
+
+def test_a_page_that_is_not_in_front_says_that_something_waits(browser: Any, tmp_path: Path) -> None:
+    from tests.web.story import write_waiting
+
+    root = make_project(tmp_path / "shop")
+    journals.write(root, "jade-fox", journals.large(3, 2))
+    with serve(root) as served, page_of(browser, served) as page:
+        context = page.context
+        context.add_init_script(BELL)
+        context.clock.install()
+        opened = [context.new_page() for _ in range(2)]
+        for each, parts in zip(opened, ((), ("run", served.project, "jade-fox")), strict=True):
+            each.goto(at(served, *parts))
+            expect(each.get_by_text("jade-fox").first).to_be_visible()
+            each.evaluate(HIDE)
+        titles = [each.title() for each in opened]
+        with ExitStack() as stack:
+            for name in write_waiting(root):
+                stack.enter_context(journals.carried_out(root, name))
+            context.clock.fast_forward(16_000)
+            for each, title in zip(opened, titles, strict=True):
+                expect(each).to_have_title(f"(4) {title}")
+                assert each.evaluate("window.told[0][0]") == "bough needs you: 4 questions"
 
 
 MAKE = (
@@ -604,15 +691,19 @@ def picture(page: Page, name: str, tmp_path: Path, check: Callable[[Page], None]
 
 def test_pictures_of_the_main_screens(browser: Any, shop: Served, tmp_path: Path) -> None:
     project, run = shop.project, "amber-heron"
+    for width, height in ((1280, 760), (390, 844), (1920, 1080)):
+        end = "" if width == 1280 else f"-{width}"
+        with page_of(browser, shop, width=width, height=height) as page:
+            settle(page, f"{shop.url}/#/")
+            picture(page, f"dashboard-home{end}", tmp_path, lambda p: expect(p.locator(".question")).to_have_count(4))
+            settle(page, at(shop, "run", project, run))
+            picture(page, f"dashboard-run{end}", tmp_path, lambda p: expect(row(p, "goal")).to_be_visible())
+            settle(page, at(shop, "run", project, "opal-wren"))
+            picture(page, f"dashboard-failed{end}", tmp_path, lambda p: expect(p.locator(".why")).to_be_visible())
+            assert page.evaluate("document.scrollingElement.scrollWidth") <= width
     with page_of(browser, shop, height=760) as page:
-        settle(page, f"{shop.url}/#/")
-        picture(page, "dashboard-home", tmp_path, lambda p: expect(p.locator(".question")).to_have_count(4))
-        settle(page, at(shop, "run", project, run))
-        picture(page, "dashboard-run", tmp_path, lambda p: expect(row(p, "goal")).to_be_visible())
         settle(page, at(shop, "run", project, run, "timeline"))
         picture(page, "dashboard-timeline", tmp_path, lambda p: expect(p.locator("canvas")).to_be_visible())
-        settle(page, at(shop, "run", project, "opal-wren"))
-        picture(page, "dashboard-failed", tmp_path, lambda p: expect(p.locator(".why")).to_be_visible())
     with page_of(browser, shop, height=760, scheme="dark") as page:
         settle(page, at(shop, "task", project, run, "api/discounts"))
         picture(page, "dashboard-task", tmp_path, lambda p: expect(p.locator(".say.model").first).to_be_visible())

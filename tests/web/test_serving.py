@@ -8,16 +8,17 @@ import socket
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
 from bough.interfaces.cli.entry import run_command_line
-from tests.harness import CHECK, FIXED, make_project
-from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
+from tests.harness import CHECK, FIXED, git, make_project
+from tests.interfaces.shell import act, bough, busy, ended, live, repair, run_args, until
 from tests.web import journals
 from tests.web.serving import serve
-from tests.wire import WireModel
+from tests.wire import Reply, WireModel
 
 
 def test_the_address_is_stable_and_unique(tmp_path: Path) -> None:
@@ -65,6 +66,45 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
             until(lambda: served.get(served.of(name))["status"] == "completed")
             run = served.get(served.of(name))
             assert run["goal"] == "Make add add." and run["limits"]["rounds"] == 20 and run["progress"] == 1.0
+
+
+def test_a_night_is_started_and_stopped_from_elsewhere(tmp_path: Path) -> None:
+    """The process of the night is nobody's terminal: a stop reaches it through the journal."""
+    place = make_project(tmp_path / "project")
+    for name, value in (("user.name", "Ada"), ("user.email", "ada@example.org")):
+        git(place, "config", name, value)
+    hurry = threading.Event()
+
+    def answer(request: dict[str, Any]) -> Reply:
+        if not hurry.is_set():
+            return busy(request)
+        done = any("a + b" in str(message) for message in request["messages"])
+        return act("done", summary="it adds") if done else act("edit", path="calc.py", old="a - b", new="a + b")
+
+    def look() -> dict[str, Any]:
+        night: dict[str, Any] = served.get("/api/runs")["projects"][0]["nights"][0]
+        return night
+
+    with WireModel(answer) as wire:
+        settings = {"BOUGH_MODELS_BASE_URL": wire.base_url, "BOUGH_MODELS_MAIN": "openai:test", "OPENAI_API_KEY": "k"}
+        with serve(place, XDG_STATE_HOME=str(tmp_path / "state"), **settings) as served:
+            assert served.tell("add_goal", {"fields": {"goal": "Make add add.", "check": CHECK}}).is_success
+            assert (look()["began"], look()["working"]) == (False, False)
+            begun = served.tell("start_night", {"jobs": 2, "together": "night-1", "until": "23:59"})
+            assert begun.is_success and "has begun" in begun.json()["said"], begun.text
+            until(lambda: look()["working"] and wire.requests)
+            late = served.tell("edit_goal", {"list": "backlog", "goal": "make-add-add", "fields": {"priority": 1}})
+            assert late.json()["said"] == "Changed make-add-add. Its run has begun with what it said before."
+            assert served.tell("stop_night", {"list": "backlog"}).is_success
+            until(lambda: not look()["working"])
+            assert look()["open"], "it can be continued"
+            hurry.set()
+            assert served.tell("start_night", {}).is_success
+            until(lambda: not look()["open"])
+            night = look()
+            assert [group["heading"] for group in night["groups"]] == ["Done and proven"]
+            assert night["branch"] == "night-1", "what the person chose for the night still holds"
+            assert served.tell("start_night", {}).json()["said"] == "No goal can begin now: each says why."
 
 
 def test_what_the_settings_of_a_repository_ask_for_is_answered_on_the_page(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ export function useSending(top: string, refresh: Refresh) {
 }
 
 const KINDS: Record<string, { icon: string; asks: string; region: string }> = {
-  question: { icon: "question", asks: "has a question", region: "The run has a question" },
+  question: { icon: "question", asks: "A question for you", region: "The run has a question" },
   plan: { icon: "plan", asks: "Run this plan?", region: "The run asks about its plan" },
   command: { icon: "terminal", asks: "May this command run?", region: "A command is waiting for your approval" },
   tests: { icon: "test", asks: "May these tests change?", region: "Waiting for your approval" },
@@ -50,10 +50,10 @@ function Question({ run, waiting, refresh, named }: { run: Run; waiting: Waiting
   const Heading = named ? "h3" : "h2";
   return (
     <section class="question" aria-label={kind.region}>
-      <Heading><Icon name={kind.icon} /> {waiting.kind === "question" ? `${waiting.title || (waiting.task === "goal" ? run.run : waiting.task)} ${kind.asks}` : kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</Heading>
+      <Heading><Icon name={kind.icon} /> {kind.asks}{waiting.until > 0 && <Countdown until={waiting.until} from={waiting.at} />}</Heading>
       <p class="where">
         {named && <><a href={link("run", run.project, run.run)}>{run.title}</a> · </>}
-        {waiting.task && <>task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>{waiting.title && waiting.kind !== "question" ? `: ${waiting.title}` : ""} · </>}
+        {waiting.task && <>task <a href={link("task", run.project, run.run, waiting.task)}>{waiting.task}</a>{waiting.title && `: ${waiting.title}`} · </>}
         asked {age(waiting.at, serverNow())}
       </p>
       {waiting.kind === "command" && <CommandQuestion waiting={waiting} act={act} busy={busy} />}

@@ -83,7 +83,7 @@ export function TestsChart({ tests: all, from, to }: { tests: Charts["tests"]; f
   const [chosen, setChosen] = useState("");
   if (!all.length) return <p class="dim">No check has reported test counts yet.</p>;
   const most = (task: string) => all.filter((each) => each.task === task && each.in !== "tool").length;
-  const task = tasks.includes(chosen) ? chosen : tasks.includes("goal") ? "goal" : [...tasks].sort((a, b) => most(b) - most(a))[0];
+  const task = tasks.includes(chosen) ? chosen : [...tasks].sort((a, b) => most(b) - most(a) || Number(b === "goal") - Number(a === "goal"))[0];
   const tests = all.filter((each) => each.task === task);
   const high = Math.max(...tests.map((each) => each.passed + each.failed), 1) * 1.05;
   const x = (at: number) => LEFT + ((WIDTH - LEFT) * (at - from)) / Math.max(to - from, 1e-6);

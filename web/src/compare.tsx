@@ -20,6 +20,7 @@ export function Compare({ project, one, other }: { project: string; one: string;
   );
   return (
     <main class="wide">
+      <p class="crumbs"><a href="#/">Runs</a></p>
       <h1>Compare</h1>
       <form class="filter" onSubmit={(event) => event.preventDefault()}>
         {choose("First run", left, (name) => link("compare", project, name, right))}
@@ -55,7 +56,7 @@ function Pair({ project, one, other }: { project: string; one: string; other: st
   ];
   return (
     <>
-      <div class="scrolls" tabIndex={0} role="region" aria-label="Numbers of both runs">
+      <div class="scrolls panel" tabIndex={0} role="region" aria-label="Numbers of both runs">
         <table class="compare">
           <thead><tr><td />{pair.map(([run]) => <th key={run.run} scope="col"><a href={link("run", project, run.run)}>{run.run}</a></th>)}</tr></thead>
           <tbody>{rows.map(([label, cell]) => <tr key={label}><th scope="row">{label}</th>{pair.map(([run, stats]) => <td key={run.run}>{cell(run, stats)}</td>)}</tr>)}</tbody>
@@ -65,7 +66,7 @@ function Pair({ project, one, other }: { project: string; one: string; other: st
         {[left.tree, right.tree].map((tree) => (
           <section class="panel" key={tree.run.run}>
             <h2>{tree.run.run}</h2>
-            <ul class="subtasks">{tree.order.slice(0, 200).map((path) => { const line = tree.lines.get(path); return line && <li key={path} style={{ marginLeft: `${line.depth}rem` }}><Badge word={line.state} text={line.words} /> <a href={link("task", project, tree.run.run, path)}>{line.name}</a> <span class="dim">{money(line.cost[1], line.unpriced)}</span></li>; })}</ul>
+            <ul class="plain">{tree.order.slice(0, 200).map((path) => { const line = tree.lines.get(path); return line && <li key={path} style={{ marginLeft: `${line.depth}rem` }}><Badge word={line.state} text={line.words} /> <a href={link("task", project, tree.run.run, path)}>{line.name}</a> <span class="dim">{money(line.cost[1], line.unpriced)}</span></li>; })}</ul>
           </section>
         ))}
       </div>

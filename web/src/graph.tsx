@@ -1,8 +1,8 @@
 import { Line } from "./api";
-import { ICONS, tone } from "./format";
+import { ICONS, many, tone } from "./format";
 import { link, Tree } from "./parts";
 
-const WIDTH = 240;
+const WIDTH = 264;
 const HEIGHT = 54;
 const GAP_X = 46;
 const GAP_Y = 16;
@@ -43,8 +43,8 @@ export function Graph({ project, tree, below }: { project: string; tree: Tree; b
         {spots.map(({ line, x, y }) => (
           <a key={line.path} href={link(line.leaf ? "task" : "run", project, tree.run.run, line.leaf ? line.path : "graph", ...(line.leaf ? [] : [line.path]))}>
             <rect class={`node ${tone(line.state)}`} x={x} y={y} width={WIDTH} height={HEIGHT} rx="7" />
-            <text class="label" x={x + 12} y={y + 22}>{ICONS[line.state]} {cut(line.title || line.name, 26)}</text>
-            <text class="small" x={x + 12} y={y + 41}>{cut(`${line.words}${line.leaf ? "" : ", has steps"}${line.started_at ? ` · ${line.rounds[1]} rounds` : ""}`, 32)}</text>
+            <text class="label" x={x + 12} y={y + 22}>{ICONS[line.state]} {cut(line.title || line.name, 30)}</text>
+            <text class="small" x={x + 12} y={y + 41}>{cut(`${line.words}${line.leaf ? "" : ", has steps"}${line.started_at ? ` · ${many(line.rounds[1], "round")}` : ""}`, 38)}</text>
           </a>
         ))}
       </svg>

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Problem, Run, seeClock, send } from "./api";
 import { AnsweredList, Needs } from "./ask";
@@ -39,7 +40,7 @@ export function Home() {
   const busy = new Set(live.map((run) => run.run));
   type Each = (typeof nights)[number];
   const head = ({ project, night }: Each) => <NightHead key={`${project.project}/${night.list}`} night={night} where={many ? project.root : ""} />;
-  const goals = ({ project, night }: Each) => <NightGoals key={`${project.project}/${night.list}`} project={project.project} night={night} live={busy} refresh={refresh} />;
+  const goals = ({ project, night }: Each) => <NightGoals project={project.project} night={night} live={busy} refresh={refresh} />;
   return (
     <main>
       <div class="bar">
@@ -64,8 +65,7 @@ export function Home() {
           <ul class="cards">{live.filter(wanted).map((run) => <Live key={run.run} run={run} />)}</ul>
         </section>
       )}
-      {nights.filter(({ night }) => night.began).map(goals)}
-      {nights.filter(({ night }) => !night.began).map((each) => <>{head(each)}{goals(each)}</>)}
+      {nights.map((each) => <Fragment key={`${each.project.project}/${each.night.list}`}>{!each.night.began && head(each)}{goals(each)}</Fragment>)}
       {data.projects.map((project) => {
         const rest = project.runs.filter((run) => run.holder === null && run.waiting.length === 0 && wanted(run) && (words || !listed.has(`${project.project}/${run.run}`)));
         if (!rest.length && project.total <= project.runs.length) return null;
@@ -111,13 +111,24 @@ function Wishes({ project, named, done }: { project: Project; named: boolean; do
   );
 }
 
+const TERMINAL = [
+  ['bough run "Make the tests pass"', "works on one goal"],
+  ['bough backlog add "…"', "lists goals to work through at night"],
+  ["bough demo", "shows a run, without a model"],
+];
+
 function Begin({ projects }: { projects: Project[] }) {
   return (
     <section class="empty">
       <h2>No runs yet</h2>
       <p>Give bough a goal and it works on it in a private copy of {projects.length === 1 ? <code>{projects[0].root}</code> : "your project"}, until a check that it ran itself has passed.</p>
       {projects.length > 0 && <p><a class="button first" href={link("new", projects[0].project)}><Icon name="plus" /> Start a run</a></p>}
-      <p class="dim">or in a terminal: <code>bough run "Make the tests pass"</code>, <code>bough backlog add "…"</code> for a list to work through at night, or <code>bough demo</code>, which needs no model</p>
+      <table>
+        <caption>or in a terminal</caption>
+        <tbody>
+          {TERMINAL.map(([command, what]) => <tr key={command}><td><code>{command}</code></td><td>{what}</td></tr>)}
+        </tbody>
+      </table>
     </section>
   );
 }

@@ -6,7 +6,7 @@ import { Compare } from "./compare";
 import { RunPage } from "./run";
 import { Home } from "./home";
 import { NewRun } from "./new";
-import { canNotify } from "./signal";
+import { canNotify, lookWhileHidden } from "./signal";
 import { Stats } from "./stats";
 import { TaskPage } from "./task";
 
@@ -56,4 +56,5 @@ function App() {
   );
 }
 
+if (!exported) lookWhileHidden();
 render(<App />, (document.getElementById("app")!.replaceChildren(), document.getElementById("app")!));

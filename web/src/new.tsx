@@ -17,6 +17,7 @@ export function NewRun({ project, follows }: { project: string; follows: string 
   if (!data) return error ? <main><Trouble error={error} /></main> : <Loading what="Reading your settings…" />;
   return (
     <main class="narrow">
+      <p class="crumbs"><a href="#/">Runs</a></p>
       <h1>{follows ? "Follow up" : "New run"}</h1>
       {follows && <p class="dim">It starts from the work of <a href={link("run", project, follows)}>{before.data?.title ?? follows}</a>, and its agents know what was asked, done and learned there.</p>}
       <Form project={project} follows={follows} choices={data} />
@@ -45,7 +46,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
     window.location.hash = link("run", project, run);
   });
   const list = () => work("Adding it to the backlog…", async () => {
-    await send(`${top}/do/add_goal`, { goal, check, rounds: Number(rounds) || 0, cost: Number(cost) || 0 });
+    await send(`${top}/do/add_goal`, { fields: { goal, check, rounds: Number(rounds) || null, cost: Number(cost) || null } });
     window.location.hash = link();
   });
   const find = () => work("Running the check on your files as they are…", async () => {
@@ -60,7 +61,7 @@ function Form({ project, follows, choices }: { project: string; follows: string;
         <span class="pair"><input value={check} placeholder={choices.check || "found by bough"} onInput={(event) => setCheck(event.currentTarget.value)} /><button type="button" disabled={busy !== ""} onClick={() => void find()}>Find and run it</button></span>
       </label>
       {found && <p class={found.exit_status === 0 ? "said" : "lost"}>{found.command ? <><code>{found.command}</code> {found.exit_status === 0 ? "passes now" : found.lacking ? `cannot start: ${found.lacking}` : "fails now"}{found.failing?.length ? `: ${many(found.failing.length, "failing test")}` : ""}</> : "No check was found: name one."}</p>}
-      <div class="three">
+      <div class="three model">
         <label>Model or preset <input list="models" value={model} placeholder={follows ? "as before" : "provider:model"} onInput={(event) => setModel(event.currentTarget.value)} /></label>
         <datalist id="models">{choices.models.map((each) => <option key={each} value={each} />)}</datalist>
         <label>Rounds <input inputMode="numeric" value={rounds} placeholder="grows with the plan" onInput={(event) => setRounds(event.currentTarget.value)} /></label>

@@ -18,8 +18,8 @@ export function Trouble({ error }: { error: unknown }) {
 const PATHS: Record<string, string> = {
   check: "M3 8.5l3.2 3.2L13 4.8", cross: "M4 4l8 8M12 4l-8 8", alert: "M8 2.2l6.3 11.3H1.7zM8 6.4v3.2M8 11.6v.1", question: "M5.6 6a2.4 2.4 0 1 1 3.4 2.2c-.7.3-1 .8-1 1.6M8 12v.1",
   terminal: "M2.5 4l3.5 4-3.5 4M8 12h5.5", plan: "M3 3.5h4M5 3.5v9M5 8h4M5 12.5h4M11 8h2M11 12.5h2", test: "M6 2.5v4L2.8 12a1 1 0 0 0 .9 1.5h8.6a1 1 0 0 0 .9-1.5L10 6.5v-4M4.8 2.5h6.4M5 9.5h6",
-  dot: "M8 8m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0", pause: "M5.5 3.5v9M10.5 3.5v9", plus: "M8 3v10M3 8h10", clock: "M8 4.5V8l2.5 1.5M8 8m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0", bell: "M4 11.5V7a4 4 0 0 1 8 0v4.5l1 1H3zM6.8 14h2.4",
-  branch: "M5 3v10M5 8c4 0 6-1 6-4M11 4m-1.3 0a1.3 1.3 0 1 0 2.6 0a1.3 1.3 0 1 0-2.6 0", file: "M4 2h5l3 3v9H4zM9 2v3h3", up: "M8 13V3.5M4 7.5l4-4 4 4", down: "M8 3v9.5M4 8.5l4 4 4-4", comment: "M2.5 3.5h11v7H7l-3 2.5v-2.5H2.5z",
+  dot: "M8 8m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", pause: "M5.5 3.5v9M10.5 3.5v9", plus: "M8 3v10M3 8h10", clock: "M8 4.5V8l2.5 1.5M8 8m-6 0a6 6 0 1 0 12 0a6 6 0 1 0-12 0", bell: "M4 11.5V7a4 4 0 0 1 8 0v4.5l1 1H3zM6.8 14h2.4",
+  moon: "M13 9.6A5.6 5.6 0 1 1 6.4 3a4.6 4.6 0 0 0 6.6 6.6z", branch: "M5 3v10M5 8c4 0 6-1 6-4M11 4m-1.3 0a1.3 1.3 0 1 0 2.6 0a1.3 1.3 0 1 0-2.6 0", file: "M4 2h5l3 3v9H4zM9 2v3h3", up: "M8 13V3.5M4 7.5l4-4 4 4", down: "M8 3v9.5M4 8.5l4 4 4-4", comment: "M2.5 3.5h11v7H7l-3 2.5v-2.5H2.5z",
 };
 // An icon always has words beside it, so it is silent.
 export function Icon({ name }: { name: string }) {

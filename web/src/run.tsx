@@ -84,8 +84,7 @@ export function Head({ project, tree, refresh, whole = false }: { project: strin
           <span>{run.models.main}</span>
         </p>
         {!exported && <Needs run={run} refresh={refresh} />}
-        {whole && over && run.status !== "completed" && <Why run={run} project={project} tree={tree} />}
-        {whole && !exported && <Steer project={project} run={run} refresh={refresh} />}
+        {whole && (over && run.status !== "completed" ? <Why run={run} project={project} tree={tree} refresh={refresh} /> : <Steer project={project} run={run} refresh={refresh} />)}
         {whole && <AnsweredList answered={run.answered} />}
       </div>
       {whole && <EvidenceCard project={project} tree={tree} />}
@@ -94,7 +93,7 @@ export function Head({ project, tree, refresh, whole = false }: { project: strin
 }
 
 // Why it failed or is not proven, and what to do about it: not two clicks away.
-function Why({ run, project, tree }: { run: Run; project: string; tree: Tree }) {
+function Why({ run, project, tree, refresh }: { run: Run; project: string; tree: Tree; refresh: () => void }) {
   const bad = tree.order.map((path) => tree.lines.get(path)).filter((line) => line && ["failed", "blocked", "test_failed"].includes(line.state) && line.leaf && line.path !== "goal").slice(0, 6);
   return (
     <section class="panel why" aria-label="What happened">
@@ -102,10 +101,9 @@ function Why({ run, project, tree }: { run: Run; project: string; tree: Tree }) 
       {run.report ? <Text text={run.report} lines={24} prose /> : run.summary && <p>{run.summary}</p>}
       {bad.length > 0 && <ul class="plain">{bad.map((line) => <li key={line!.path}><Badge word={line!.state} text={line!.words} /> <a href={link("task", project, run.run, line!.path, line!.check ? "checks" : "talk")}>{line!.title || line!.name}</a> <span class="dim">{line!.why}</span></li>)}</ul>}
       <h3>What you can do</h3>
-      <ul class="plain todo">
-        {!exported && <li><a href={link("new", project, run.run)}>Follow up</a> with a message, another model or a larger budget: it starts from this work.</li>}
-        <li>Rewind it to an earlier point and tell the next agent what to do differently.</li>
-        {run.changed ? <li><a href={link("run", project, run.run, "changes")}>Look at the partial work</a>, and take it if it is good.</li> : <li class="dim">Nothing was changed, so there is no work to take.</li>}
+      <p>Follow up with a message, another model or a larger budget: it starts from this work. Or rewind it to an earlier point and tell the next agent what to do differently. {run.changed ? <><a href={link("run", project, run.run, "changes")}>Look at the partial work</a>, and take it if it is good.</> : "Nothing was changed, so there is no work to take."}</p>
+      <Steer project={project} run={run} refresh={refresh} />
+      <ul class="plain terminal">
         {run.next.map((each) => <li key={each.command}><code>{each.command}</code> <span class="dim">{each.why}</span></li>)}
       </ul>
     </section>

@@ -1,10 +1,26 @@
+import { get, Run } from "./api";
+
 // What a person sees of a page that is not in front: its title, its icon and, if they allow it, a notification.
 
 const COLOURS: Record<string, string> = { good: "#1f8a4c", bad: "#c4362c", warn: "#d98a00", busy: "#2f7fd6", calm: "#7d877f" };
+const SELDOM = 15_000;
 let told = 0;
 let drawn = "";
+let last = { tone: "calm", title: "bough" };
+
+// A page that is not in front keeps no connection: it looks now and then whether something waits for the person, in any run.
+export function lookWhileHidden(): void {
+  window.setInterval(() => {
+    if (document.visibilityState === "visible") return;
+    void get<{ projects: { runs: Run[] }[] }>("/api/runs").then(({ projects }) => {
+      const waiting = projects.flatMap((project) => project.runs).filter((run) => run.waiting.length > 0);
+      showState(waiting.reduce((sum, run) => sum + run.waiting.length, 0), last.tone, last.title, waiting[0]?.title);
+    }, () => undefined); // The page says it when it is in front again.
+  }, SELDOM);
+}
 
 export function showState(waiting: number, tone: string, title: string, about = ""): void {
+  last = { tone, title };
   document.title = waiting > 0 ? `(${waiting}) ${title}` : title;
   drawIcon(waiting > 0 ? "warn" : tone, waiting);
   if (waiting > told && document.visibilityState === "hidden" && canNotify() && Notification.permission === "granted") {

@@ -17,6 +17,7 @@ export function Stats({ project }: { project: string }) {
   const share = (part: number, all: number) => (all ? `${part} of ${all} (${Math.round((100 * part) / all)}%)` : "none");
   return (
     <main>
+      <p class="crumbs"><a href="#/">Runs</a></p>
       <h1>Statistics</h1>
       {data.warnings.map((warning) => <p key={warning} class="problem">{warning}</p>)}
       <dl class="facts">

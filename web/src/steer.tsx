@@ -20,14 +20,14 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
         {live && <button type="button" disabled={busy} onClick={() => act("stop", { now: false })}>Stop</button>}
         {!live && !over && run.waiting.length === 0 && <Resume run={run} act={act} busy={busy} />}
         {!live && run.status === "completed" && !run.applied && run.changed && <button type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>Apply</button>}
-        {!live && over && <a class="button" href={link("new", project, run.run)}><Icon name="branch" /> Follow up…</a>}
+        {!live && over && <a class={`button ${run.status === "completed" ? "" : "first"}`} href={link("new", project, run.run)}><Icon name="branch" /> Follow up…</a>}
         {!live && over && run.status !== "completed" && !run.applied && run.changed && !partial && <button type="button" disabled={busy} onClick={() => setPartial(true)}>Take the partial work…</button>}
         {partial && <button type="button" class="bad" disabled={busy} onClick={() => act("apply", { partial: true }).then(() => setPartial(false))}>The work is not verified: apply it</button>}
         {!live && run.applied && <button type="button" disabled={busy} onClick={() => act("undo", {})}>Undo apply</button>}
         {!live && <Rewind project={project} run={run} task="goal" refresh={refresh} />}
         <Say project={project} run={run} task="goal" refresh={refresh} />
         {live && <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>Stop now</button>}
-        <Copy run={run} />
+        {(!over || run.status === "completed" || run.applied) && <Copy run={run} />}
       </div>
       {note}
     </div>

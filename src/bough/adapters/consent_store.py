@@ -20,7 +20,7 @@ MOST = 1 << 20
 
 
 class Answers(Struct, omit_defaults=True):
-    """For one folder: wishes (`budget.rounds` and its value) and the answers to them."""
+    """The wishes of one folder (`budget.rounds` and its value) and the answers to them."""
 
     allowed: dict[str, str] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)

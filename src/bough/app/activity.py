@@ -32,7 +32,7 @@ class TaskActivity(Struct, frozen=True):
     """What goes on for a task."""
 
     what: str = ""
-    """Where no event says it: `merging into goal`."""
+    """What the task does where no event says it: `merging into goal`."""
     since: float = 0.0
     line: str = ""
     """The last line of output."""

@@ -118,6 +118,11 @@ async def move_goal(journal: Journal, backlog: Backlog, item: BacklogItem, befor
     await journal.store.post(backlog.stream, CONTROL, e.GoalMoved(item.name, before, find_person()))
 
 
+async def stop_night(journal: Journal, backlog: Backlog) -> None:
+    """Ask every process that works through the list to stop, as Ctrl-C does."""
+    await journal.store.post(backlog.stream, CONTROL, e.StopRequested(by=find_person()))
+
+
 # ── where goals stand ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

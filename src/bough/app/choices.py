@@ -15,8 +15,7 @@ from bough.core.agent_choice import list_named_agents
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
-from bough.core.planning.attempts import build_attempts
-from bough.core.planning.plan import Plan, Step, count_most_leaves
+from bough.core.planning.plan import Plan, Step, build_attempts, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.core.settings.agent_settings import OWN
 from bough.ports import Approval, Model
@@ -25,7 +24,7 @@ from bough.steering import Stop
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.sandboxes.levels import Mode
-    from bough.core.planning.size_estimate import ApprovalAdvice
+    from bough.core.planning.guidance import ApprovalAdvice
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -80,7 +79,7 @@ class Choices(Struct, frozen=True):
     allow_test_changes: tuple[str, ...] = ()
     """Patterns of existing tests, or their files, whose expectations may change."""
     check: str = ""
-    """For a resumed run: the command that proves the goal from now on."""
+    """The command that proves the goal of a resumed run from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
     wait_for_quota: bool = False
@@ -178,7 +177,7 @@ class OutsideAgents(Struct, frozen=True):
     """The agents of a run that are not bough's own."""
 
     chosen: Mapping[str, str]
-    """By role or tier."""
+    """The agents' names, by role or tier."""
     env: tuple[str, ...]
     """The variables that they see."""
     network: str

@@ -16,7 +16,7 @@ from bough.core.active_files import Edge
 from bough.core.conversation.context import list_passed_probes
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
-from bough.core.journal.settled_steps import list_settled_steps
+from bough.core.journal.run_fold import list_settled_steps
 from bough.core.tree.task import Task
 from bough.ports import FileChange
 
@@ -34,7 +34,7 @@ class Delivery(Project, frozen=True):
         return await self.workspaces.diff(task.base, task.tree, stat)
 
     async def edges(self, name: str) -> list[Edge]:
-        """Which of a run's changes take effect before anyone runs them."""
+        """The changes of a run that take effect before anyone runs them."""
         task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 

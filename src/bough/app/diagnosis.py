@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,18 +27,20 @@ from bough.adapters.sandboxes.network import parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.home import find_root
+from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.app.choices import Choices, RunObserver
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store
 from bough.app.model_knowledge import Knowledge, gather_knowledge
-from bough.app.model_trial import MINUTES, ROUNDS, TASKS, try_model
-from bough.app.sandbox_breakout import try_to_break_out
 from bough.app.session import open_session
 from bough.app.settings_consent import make_consent
+from bough.core import events as e
 from bough.core.errors import BoughError, Unavailable
 from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
+from bough.ports import Sandbox
+from bough.trust.programs import start_program
 
 if TYPE_CHECKING:
     from bough.core.events import BaseChecked
@@ -47,7 +53,7 @@ class Diagnosis(Struct, frozen=True):
     ok: bool
     says: str
     needed: bool = True
-    """Without it no run can start."""
+    """No run can start without it."""
     fails: bool = False
     """It is there and fails, as a check does where tests fail: a run can start all the same."""
 
@@ -211,3 +217,141 @@ async def forget_model(folder: Path | str, choices: Choices) -> bool:
     """Forget what was learned about the model. Whether there was anything."""
     _, name, known = await _load_knowledge(folder, choices, "auto")
     return known.protocols.forget(name.partition("@")[0])
+
+
+ROUNDS = 6
+MINUTES = 5.0
+
+
+class Tiny(Struct, frozen=True):
+    """A one-file task that its test decides."""
+
+    name: str
+    goal: str
+    before: str
+    test: str
+
+
+TASKS = (
+    Tiny(
+        "repair a line",
+        "Make add in calc.py add, so that the test in test_calc.py passes.",
+        "def add(a, b):\n    return a - b\n",
+        "self.assertEqual(calc.add(2, 3), 5)",
+    ),
+    Tiny(
+        "write a function",
+        "Write the function initials in calc.py, so that the test in test_calc.py passes.",
+        'def initials(name):\n    """The first letter of each word, in capitals."""\n    raise NotImplementedError\n',
+        "self.assertEqual(calc.initials('ada king lovelace'), 'AKL')",
+    ),
+    Tiny(
+        "change what a function does",
+        "Make shorten in calc.py end a text that it cuts with '...', so that the test in test_calc.py passes.",
+        "def shorten(text, limit):\n    return text[:limit]\n",
+        "self.assertEqual((calc.shorten('abcdefgh', 6), calc.shorten('abc', 6)), ('abc...', 'abc'))",
+    ),
+)
+TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n        {test}\n"
+
+
+class Trial(Struct, frozen=True):
+    """The result."""
+
+    solved: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    protocol: str = ""
+    """The protocol in use at the end."""
+    why: str = ""
+    rounds: int = 0
+    tokens: int = 0
+
+
+async def try_model(choices: Choices) -> Trial:
+    """Try a model on three tiny tasks, as runs of their own in a temporary folder: is it usable, and with which
+    protocol? What comes of it is remembered, as with any run."""
+    solved: list[str] = []
+    protocol, why, rounds, tokens = "tools", "", 0, 0
+    with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
+        folder = Path(place)
+        (folder / "calc.py").write_text("")
+        for tiny in TASKS:
+            (folder / "calc.py").write_text(tiny.before)
+            (folder / "test_calc.py").write_text(TEST.format(test=tiny.test))
+            async with open_session(folder, create=True) as opened:
+                goal = build_goal_step(tiny.goal, check="python3 -m unittest -q test_calc")
+                outcome = await opened.start(goal, choices, RunObserver())
+                records = await opened.store.read(outcome.run, kinds=("AttemptStarted",))
+            begun = [record.event for record in records if isinstance(record.event, e.AttemptStarted)]
+            protocol, why = (begun[-1].protocol, begun[-1].why) if begun else (protocol, why)
+            rounds, tokens = rounds + outcome.spend.rounds, tokens + outcome.spend.tokens
+            if outcome.completed:
+                solved.append(tiny.name)
+    failed = tuple(tiny.name for tiny in TASKS if tiny.name not in solved)
+    return Trial(tuple(solved), failed, protocol, why, rounds, tokens)
+
+
+_SECRET = "bough-doctor-canary"
+
+
+async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
+    """How many escapes were tried, and those that succeeded, as things that commands can do."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
+        closing(socket.create_server(("127.0.0.1", 0))) as server,
+        start_program(["sleep", "60"], project=None, env={}) as bystander,
+    ):
+        try:
+            return await _try_escapes(sandbox, Path(top), server, bystander)
+        finally:
+            bystander.kill()
+
+
+async def _try_escapes(
+    sandbox: Sandbox, top: Path, server: socket.socket, bystander: subprocess.Popen[bytes]
+) -> tuple[int, list[str]]:
+    mine, token = top / "mine.txt", f"7{os.getpid()}"
+    mine.write_text(_SECRET)
+    mine.chmod(0o600)
+    workspace = make_plain_folder(top)
+    server.settimeout(0.1)
+    port = server.getsockname()[1]
+    attempts: list[tuple[str, str, Callable[[bytes], bool]]] = [
+        ("read your files", f"cat {mine}", lambda said: _SECRET.encode() in said),
+        ("write outside of the workspace", f"echo x > {mine}", lambda said: mine.read_text() != _SECRET),
+        ("change modes of your files", f"chmod 666 {mine}", lambda said: mine.stat().st_mode & 0o777 != 0o600),
+        ("reach services on this machine", f"exec 3<>/dev/tcp/127.0.0.1/{port}", lambda said: _was_reached(server)),
+        ("kill your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
+        ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
+        ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
+        ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),
+        ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(workspace.root / "t")),
+    ]  # fmt: skip
+    found = []
+    for can, line, succeeded in attempts:
+        finished = await sandbox.run(["bash", "-c", line], workspace=workspace, timeout=20, limit=100_000)
+        if succeeded(finished.output):
+            found.append(can)
+    return len(attempts), found
+
+
+def _was_reached(server: socket.socket) -> bool:
+    try:
+        server.accept()[0].close()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _is_alive(token: str) -> bool:
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if token.encode() in place.read_bytes().split(b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _is_special(path: Path) -> bool:
+    return path.is_file() and bool(path.stat().st_mode & 0o4000)

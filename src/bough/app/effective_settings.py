@@ -1,9 +1,8 @@
-"""Which settings apply in a project, and where each comes from: `bough config`."""
+"""Finds the settings that apply in a project, and where each comes from, for `bough config`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,19 +46,14 @@ def find_effective_settings(folder: Path | str, everything: bool = False) -> Eff
                 variable = f"${config.make_variable_name(section, key)}"
                 sources[section, key] = variable if place == "environment" else place
     loaded = config.load_config(root, env, make_consent(root, env))
-    named = _list_everything(loaded) if everything else sources
+    every = [(section, key) for section, keys in config.SECTIONS.items() for key in keys]
+    every += [(section, key) for section in sorted(config.NAMED) for key in getattr(loaded, section)]
+    named = every if everything else sources
     settings = tuple(
         Setting(f"{section}.{key}", _render_value(loaded, section, key), sources.get((section, key), DEFAULT))
         for section, key in named
     )
     return EffectiveSettings(found[0][0], found[1][0], settings, ignored)
-
-
-def _list_everything(loaded: config.Config) -> Iterator[tuple[str, str]]:
-    for section, keys in config.SECTIONS.items():
-        yield from ((section, key) for key in keys)
-    for section in sorted(config.NAMED):
-        yield from ((section, key) for key in getattr(loaded, section))
 
 
 def _render_value(loaded: config.Config, section: str, key: str) -> str:

@@ -9,14 +9,8 @@ from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import NotFound
 from bough.core.ids import CONTROL, GOAL, LESSONS, RUN
-from bough.core.journal.lesson_fold import fold_lessons
-from bough.core.lessons import (
-    KeptLesson,
-    choose_lessons,
-    collect_lessons,
-    find_contradicted,
-    make_decision,
-)
+from bough.core.journal.run_fold import fold_lessons
+from bough.core.lessons import KeptLesson, choose_lessons, collect_lessons, find_contradicted, make_decision
 from bough.core.planning.plan import Step
 from bough.core.tree.inherited import Inherited
 from bough.trust.files import Place

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
 
 MEMORY = "models.json"
-"""In the person's state folder: what runs learned about models."""
+"""The file in the person's state folder with what runs learned about models."""
 
 
 class Knowledge(Struct, frozen=True):

@@ -81,7 +81,7 @@ class _Live(Struct, frozen=True, eq=False):
 
 
 async def work_through(session: Session, plan: NightPlan, choices: Choices, watch: NightObserver) -> Backlog:
-    """Until nothing is left to do, or the night is over. Returns the list as it is then."""
+    """Work until nothing is left to do, or the night is over. Return the list as it is then."""
     if plan.together:
         known = (await load_backlog(session, plan.name)).open_night
         if known is None or not known.together:  # Else an earlier process may have made it.
@@ -207,6 +207,8 @@ class NightWorker:
         known = self.backlog.seq
         for record in await self.session.store.read(self.backlog.stream, since=known):
             self.backlog = evolve_backlog(self.backlog, record)
+            if isinstance(record.event, e.StopRequested):
+                self.watch.stop.request(now=record.event.now)
             self.watch.listed(self.backlog, record)
 
     async def _post(self, event: e.AnyEvent) -> None:
@@ -320,8 +322,8 @@ class NightWorker:
                 return
             except (BoughError, OSError) as error:
                 report = GoalReport("error", str(error))
-            if report is None:
-                return
+            if report is None or (report.status == "stopped" and self.watch.stop.requested):
+                return  # Whoever continues the night resumes it, as after a crash.
             item = (await load_backlog(self.session, self.plan.name)).items[item.name]
             if item.dropped:
                 report = replace(report, status="dropped", why="removed from the list")

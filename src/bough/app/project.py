@@ -26,8 +26,7 @@ from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
-from bough.core.journal.rewind import plan_rewind
-from bough.core.journal.run_fold import Run
+from bough.core.journal.run_fold import Run, plan_rewind
 from bough.core.journal.task_fold import list_points
 from bough.core.tree.task import Task
 from bough.ports import Claim

@@ -6,15 +6,31 @@ The run need not be live: unread messages are read when it is resumed.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pwd
+import secrets
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.sandboxes.approval import YES, Permit
 from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
+from bough.core.workflow.loading import load
+from bough.core.workflow.writing import write_workflow
+from bough.ports import Approval
 from bough.views.waiting import KINDS, Waiting, WaitingView
+
+if TYPE_CHECKING:
+    from bough.steering import Inbox
 
 LONGEST = 20_000
 """Longest message in characters: more belongs in a file of the project."""
@@ -132,3 +148,98 @@ def _clean_words(text: str) -> str:
 async def _require_unfinished(journal: Journal, name: str) -> None:
     if (await journal.run(name)).end is not None:
         raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
+
+
+class Proposal(Struct, frozen=True):
+    """A plan that waits for a person's answer."""
+
+    waiting: Waiting
+    plan: Plan
+
+    @property
+    def task(self) -> str:
+        return self.waiting.task
+
+    @property
+    def text(self) -> str:
+        """The plan as TOML, for editing."""
+        return write_workflow(self.plan)
+
+
+def read_own_plan(plan: Plan, text: str) -> Approval:
+    """A person's answer to a plan that they edited as TOML."""
+    goal = load(text, "plan.toml", inputs={}).plan.goal
+    changed = goal.criteria if goal.criteria != plan.goal.criteria else ()
+    return Approval("own", steps=goal.steps, requirements=changed)
+
+
+async def find_proposal(journal: Journal, name: str, task: str = "") -> Proposal:
+    """The plan that waits for an answer; of several, that task's."""
+    for each in await list_waiting(journal, name):
+        if each.plan is not None and task in ("", each.task):
+            return Proposal(each, each.plan)
+    raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
+
+
+async def rule_on_plan(journal: Journal, name: str, proposal: Proposal, approval: Approval) -> None:
+    """Record the answer. The process that runs the run sees it and stops asking."""
+    task = proposal.task
+    if approval.steps:
+        step = (await journal.task(name, task)).step
+        validate_plan(Plan(replace(step, steps=approval.steps)))
+    said = e.PlanRuled(task, approval.says, approval.wish, approval.steps, approval.requirements, find_person())
+    await answer_once(journal, name, proposal.waiting, said)
+
+
+class AskAnywhere:
+    """Shows a command line to the person, here and elsewhere at once; the first answer counts. Without a terminal it
+    waits `wait` seconds for an answer from elsewhere: the dashboard, or `bough approve --command`."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        terminal: Permit | None,
+        wait: float,
+        person: str,
+        recorded: Callable[[e.Record], None] = lambda record: None,
+    ) -> None:
+        self._inbox, self._terminal, self._wait, self._person = inbox, terminal, wait, person
+        self._recorded = recorded
+
+    async def __call__(self, line: str, task: str = "") -> str | None:
+        """Their answer; None: none came."""
+        post, look = self._inbox.post, self._inbox.look
+        if post is None or look is None:
+            return await self._terminal(line, task) if self._terminal else None
+        id = secrets.token_hex(4)
+        until = 0.0 if self._terminal else time.time() + self._wait
+
+        def find() -> e.CommandRuled | None:
+            said = (record.event for record in self._inbox.after(0))
+            return next((each for each in said if isinstance(each, e.CommandRuled) and each.id == id), None)
+
+        self._recorded(await post(e.CommandHeld(id, line, task, until)))
+        here = self._terminal(line, task) if self._terminal else asyncio.sleep(self._wait)
+        ruled = await self._inbox.first(find, here)
+        if not isinstance(ruled, e.CommandRuled):
+            said = (ruled or "").strip()
+            allow = said.lower() in YES
+            mine = e.CommandRuled(id, allow, "" if allow else said, "" if ruled is None else self._person)
+            # The journal decides which answer was first: one may have come from elsewhere a moment ago.
+            await post(mine)
+            await look()
+            ruled = find() or mine
+        if ruled.allow:
+            return "yes"
+        return None if not ruled.by else ruled.say or "no"
+
+
+async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:
+    """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the first one, of
+    that task if it is given."""
+    held = [each for each in await list_waiting(journal, name) if each.kind == "command"]
+    waiting = [each for each in held if id in ("", each.id) and task in ("", each.task)]
+    if not waiting:
+        raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
+    await answer_once(journal, name, waiting[0], e.CommandRuled(waiting[0].id, allow, say, find_person()))
+    return waiting[0].question

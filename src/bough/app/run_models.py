@@ -1,4 +1,4 @@
-"""Which models a run uses, where each is called, and whether its price is known.
+"""Finds the models that a run uses, where each is called, and whether its price is known.
 
 This machine's keys go only to endpoints that the person's settings, variables or flags name here, now or in an earlier
 command. A run's journal may come from elsewhere: from a shared store, or with an archive.

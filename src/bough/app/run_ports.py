@@ -22,17 +22,16 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
-from bough.adapters.workspaces.fingerprint import fingerprint_environment
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
+from bough.adapters.workspaces.surroundings import fingerprint_environment
 from bough.app.activity import ActivityFile
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
-from bough.app.command_approval import AskAnywhere
 from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.outside_programs import Agents, make_servers
 from bough.app.project import Project
 from bough.app.prompts import choose_prompts
-from bough.app.run_messages import find_person
+from bough.app.run_messages import AskAnywhere, find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
@@ -64,9 +63,15 @@ async def open_ports(
     """`folder`: where the person stood at the start; `outside`: agents that are not bough's own; `began`: protocols."""
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
     env = make_env(project.env, hidden, project.config.sandbox.env)
-    asks = _make_permit(project, inbox, watch)
+    # Of bough's own agents and of outside ones; None: nobody can answer.
+    wait, asks = project.config.approve.wait, None
+    if watch.permit or wait:
+        asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded)
     sandbox = fence_sandbox(_open_sandbox(project, env, asks), fence)
-    agents = _open_agents(project, outside, asks) if outside and outside.names else None
+    agents = None
+    if outside and outside.names:
+        agents = Agents(project, outside, asks)
+        agents.check(sorted(outside.names))  # Before anything starts.
     made = await _make_models(project, models, choices, endpoints, began, agents, hidden)
     # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
     async with AsyncExitStack() as closing:
@@ -123,12 +128,6 @@ def _open_sandbox(project: Project, env: Mapping[str, str], asks: Permit | None)
     )
     commands.start()
     return require_approval(commands, project.config.approve.commands, asks)
-
-
-def _make_permit(project: Project, inbox: Inbox, watch: RunObserver) -> Permit | None:
-    """Asks the person about commands, of bough's own agents and of outside ones; None: nobody can answer."""
-    wait = project.config.approve.wait
-    return AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
 
 
 class _Models(Struct, frozen=True):
@@ -208,13 +207,6 @@ def _furnish_workspaces(project: Project, sandbox: Sandbox, fence: Fence) -> Pro
     )
 
 
-def _open_agents(project: Project, outside: OutsideAgents, asks: Permit | None) -> Agents:
-    """The outside agents, checked before anything starts."""
-    agents = Agents(project, outside, asks)
-    agents.check(sorted(outside.names))
-    return agents
-
-
 class _VerifierOnDemand:
     """Loads and makes the verifier when it is first used: tasks without a check need none."""
 
@@ -250,8 +242,7 @@ def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
     """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
-    from bough.adapters.verifiers.check_environment import CheckEnvironment
-    from bough.adapters.verifiers.remedies import Remedies
+    from bough.adapters.verifiers.check_environment import CheckEnvironment, Remedies
     from bough.adapters.verifiers.verifier import ProjectVerifier
 
     config, around = project.config, project.surroundings

@@ -20,15 +20,13 @@ from bough.adapters.models.providers import list_secrets
 from bough.adapters.models.wire import Client
 from bough.adapters.sandboxes.levels import find_level
 from bough.adapters.state_folder import find_checkouts
-from bough.adapters.stores.redacted import redact_secrets
-from bough.adapters.stores.secrets import find_in_addresses, find_in_files
+from bough.adapters.stores.redacted import find_in_addresses, find_in_files, redact_secrets
 from bough.adapters.verifiers.check_slots import CheckSlots
-from bough.adapters.workspaces.env_file import read_variables
 from bough.adapters.workspaces.git_program import find_git_version
 from bough.adapters.workspaces.home import find_root, prepare_home
 from bough.adapters.workspaces.merge import NEEDS
 from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
-from bough.adapters.workspaces.surroundings import Surroundings
+from bough.adapters.workspaces.surroundings import Surroundings, read_variables
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.delivery import Delivery
@@ -280,7 +278,7 @@ class Session(Delivery, frozen=True):
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
         """Plan a goal. Nothing runs, and nothing is kept."""
         from bough.app.run_ports import open_ports
-        from bough.engine.propose_plan import propose_plan
+        from bough.engine.run_loop import propose_plan
 
         rules = choices.rules(self.config.limits)
         rules = replace(rules, planning=replace(rules.planning, flat=False))

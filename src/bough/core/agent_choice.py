@@ -1,4 +1,4 @@
-"""Who does the work: bough's own agent with one of its models, or an outside agent of the person's."""
+"""The choice of who does the work: bough's own agent with one of its models, or an outside agent of the person's."""
 
 from __future__ import annotations
 

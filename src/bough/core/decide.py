@@ -8,12 +8,12 @@ from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
 from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
 from bough.core.conversation.compaction import is_breaker_open, is_due
-from bough.core.events import ChildSettled
+from bough.core.events import ChildSettled, ExaminationSkipped
 from bough.core.ids import GOAL, depth
 from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Cause, Trouble, escalate
-from bough.core.planning.plan import Tier
-from bough.core.stuck.detector import Signal
-from bough.core.tree import agentless
+from bough.core.planning.plan import Step, Tier
+from bough.core.spelling import shorten_line
+from bough.core.stuck.signals import Signal
 from bough.core.tree.next_moves import find_fatal_step, has_succeeded, list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -51,8 +51,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RunTools(task.round.waiting)
     if task.gathering:
         return c.Review() if task.plan.review else _gather(task)
-    if agentless.is_agentless(task.step):
-        return agentless.decide_agentless(task)
+    if is_agentless(task.step):
+        return decide_agentless(task)
     if task.attempt is None and task.step.plan_first and not task.plan.leaf:
         return _decide_plan(task)
     if task.attempt is None:
@@ -143,7 +143,7 @@ def _find_fruitless_way(task: Task) -> Trouble | None:
 
 
 def _may_switch(task: Task) -> bool:
-    """Which protocol suits the model is unknown, and it has not had both turns."""
+    """May the ladder switch the protocol? Nothing says which one suits the model, and it has not had both turns."""
     rungs, taken = task.rules.ladder.rungs, task.ladder.taken.get("other_protocol", 0)
     return task.attempt is not None and task.attempt.may_change and "other_protocol" in rungs and taken < SWITCHES
 
@@ -259,25 +259,21 @@ def _is_unchanged(task: Task) -> bool:
     return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
 
 
-def _handle_failing_probe(task: Task) -> c.Command:
-    """The check passes and a probe fails: the work does not do what was asked."""
-    if task.acceptance.probe_repairs >= examination.REPAIRS:
-        what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
-        says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
-        return _escalate(task, Trouble("repairs", says))
-    return c.StartAttempt(
-        "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
-    )
-
-
 def _repair(task: Task) -> c.Command:
-    """After `test_failed`, start a fresh agent, up to the limit; a repair that made more tests fail is rolled back
+    """Start a fresh agent after `test_failed`, up to the limit; a repair that made more tests fail is rolled back
     first."""
     verdict, best = task.acceptance.verdict, task.acceptance.best
-    if agentless.is_agentless(task.step):
+    if is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
-        return _handle_failing_probe(task)
+        # The check passes and a probe fails: the work does not do what was asked.
+        if task.acceptance.probe_repairs >= examination.REPAIRS:
+            what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
+            says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
+            return _escalate(task, Trouble("repairs", says))
+        return c.StartAttempt(
+            "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
+        )
     again = Trouble("repairs", f"the check still fails after attempt {task.progress.attempts}")
     spent = find_reached_limit(task.budget.spend, task.budget.limits)
     if not spent and task.situation(again).may_try_again:
@@ -306,3 +302,58 @@ def _count_allowed_repairs(task: Task) -> int:
     if not task.in_text or "attempts" not in ladder.rungs or ladder.attempts <= 1:
         return task.rules.max_repairs
     return min(1, task.rules.max_repairs) if task.step.attempt else 0
+
+
+def is_agentless(step: Step) -> bool:
+    return classify_step(step) in ("run", "check", "do") or (step.role == "critic" and not step.steps)
+
+
+def decide_agentless(task: Task) -> c.Command:
+    """Decide what a step in progress needs."""
+    if task.step.work:
+        return c.TakeWork()
+    if classify_step(task.step) == "run":
+        ran = task.outcome.ran
+        if ran is None:
+            return c.RunCommand()
+        if ran.ok:
+            return c.ChangeState(State.TESTING, "its command ended with exit status 0")
+        if not ran.interrupted:
+            return c.Conclude(State.FAILED, describe_command_end(task))
+        if task.step.on_error in ("retry", "skip"):
+            return c.Conclude(State.FAILED, "its command was interrupted")
+        said = (
+            f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
+        )
+        return c.Rest("stopped", f"{said}: `bough resume` runs it again")
+    if task.step.role == "critic":
+        return _decide_critic(task)
+    return c.ChangeState(State.TESTING, "the step is only a check")
+
+
+def describe_command_end(task: Task) -> str:
+    """How a failed command ended, as a phrase."""
+    ran = task.outcome.ran
+    assert ran is not None, "no command has run"
+    how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"
+    last = next((line.strip() for line in reversed(ran.output.splitlines()) if line.strip()), "")
+    return f"its command {how}{f': {shorten_line(last, 160)}' if last else ''}"
+
+
+def _decide_critic(task: Task) -> c.Command:
+    """An examination that the plan asks for: the critic's findings are what its probes show."""
+    if task.outcome.reviewed is not None:  # In old journals.
+        return c.ChangeState(State.TESTING, "the critic has reviewed it")
+    asks = task.examination.examined is None or bool(examination.list_open_contests(task))
+    if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
+        return c.Rest("budget", describe_spent(task.id, limit))
+    if task.examination.examined is None:
+        return c.Examine()
+    if isinstance(task.examination.examined, ExaminationSkipped):
+        return c.Conclude(State.FAILED, f"the critic gave no review: {task.examination.examined.why}")
+    if examination.live(task) and task.examination.probed != task.tree:
+        return c.RunProbes()
+    if examination.list_open_contests(task):
+        return c.Rule()
+    count, of = len(examination.list_failing_probes(task)), len(examination.live(task))
+    return c.ChangeState(State.TESTING, f"{count} of the critic's {of} probes fail")

@@ -68,7 +68,7 @@ class ToolSpec(Struct, frozen=True):
     writes: bool
     """May change the workspace: such calls run one after the other, each followed by a snapshot."""
     roles: tuple[str, ...] = ()
-    """Who gets it; empty: every agent."""
+    """The roles that get it; empty: every agent."""
 
 
 class Prompt(Struct, frozen=True):
@@ -115,7 +115,7 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which protocol a model uses."""
+    """The protocol that a model uses, and why."""
 
     protocol: AnswerProtocol = "tools"
     why: str = ""

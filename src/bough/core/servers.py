@@ -42,9 +42,9 @@ class ToolServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     headers: dict[str, str] = field(default_factory=dict)
     oauth: OAuth | None = None
     tools: tuple[str, ...] = ()
-    """Which of its tools agents get, as patterns (`get_*`); empty: all."""
+    """The server's tools that agents get, as patterns (`get_*`); empty: all."""
     roles: tuple[Role, ...] = ()
-    """Which agents get them: builder, bug_hunter, test_writer; empty: all."""
+    """The agents that get them: builder, bug_hunter, test_writer; empty: all."""
     timeout: Annotated[float, Meta(gt=0)] = 60.0
     """Seconds that a call may take."""
 

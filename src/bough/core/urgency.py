@@ -1,6 +1,6 @@
-"""Which of the ready steps comes first: the one with the longest chain of others waiting for it, since that chain is
-the least time the whole plan takes, however many run in parallel. Scarce things (check slots, the merge queue, a model
-that limits its rate) are granted in the same order."""
+"""Choose which of the ready steps comes first: the one with the longest chain of others waiting for it, since that
+chain is the least time the whole plan takes, however many run in parallel. Scarce things (check slots, the merge queue,
+a model that limits its rate) are granted in the same order."""
 
 from __future__ import annotations
 

@@ -1,23 +1,60 @@
-"""Decide whether original tests may change, and return findings to the agent that did the work."""
+"""Decide whether original tests may change, and return findings to the agent that did the work. A dispute is decided by
+a fresh judge on the strong tier, who sees only the request and the dispute."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import changed_tests
+from bough.core.acceptance.judge_ruling import RULE, Ruling, read_ruling
 from bough.core.acceptance.verdict import AllowedChange, Disagreement
 from bough.core.conversation import context
+from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
+from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.dispute_judge import ask_judge
+from bough.engine.consult import consult, render_answer
 from bough.engine.person_messages import ask_about_changes
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
+
+JUDGE = "judge"
+
+
+class DisputeRuling(Struct, frozen=True):
+    """The result of a dispute, and the events that record its cost."""
+
+    events: tuple[e.AnyEvent, ...]
+    ruling: Ruling | None
+    """None: the judge is unavailable."""
+    error: str = ""
+
+
+async def ask_judge(task: Task, runtime: TaskRuntime, *, request: str, dispute: str, question: str) -> DisputeRuling:
+    """Ask once; an unusable answer may be repaired once. A ruling that still has no quote upholds nothing. Raises
+    `Unavailable` when the model refuses."""
+    values = {"request": request, "dispute": dispute, "question": question}
+    events: tuple[e.AnyEvent, ...] = ()
+    more, found = "", Problems(("no answer",))
+    for _ in range(2):
+        asked = await consult(task, runtime, JUDGE, "strong", values, RULE, more)
+        events = (*events, *asked.events)
+        if asked.answer is None:
+            return DisputeRuling(events, None, asked.error)
+        ruling = read_ruling(asked.answer, request)
+        if isinstance(ruling, Ruling):
+            return DisputeRuling(events, ruling)
+        found = ruling
+        repair = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
+        more = context.render(runtime.ports.prompt("plan_repair"), repair)
+    return DisputeRuling(events, Ruling(False, "", f"the judge gave no valid ruling: {found.said[0]}"))
+
 
 ONE_BY_ONE = 6
 """More tests than this go to the judge in one question: one ruling covers them all."""

@@ -44,7 +44,16 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     recorded together, so that a crash in between does not ask it again."""
     assert task.attempt is not None, "no conversation to compact"
     yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
-    plan = await _plan_compaction(task, task.attempt.messages, runtime)
+    facts = await collect_facts(task, runtime)
+    aim = compaction.compute_target(task.attempt.messages, task.rules.compaction)
+    at = compaction.find_cut(task.attempt.messages, aim)
+    plan = CompactionPlan(
+        task.attempt.messages,
+        at,
+        compaction.compute_room(task.attempt.messages, at, aim),
+        facts,
+        compaction.render_pinned(facts, task.attempt.messages),
+    )
     parts = _split_parts(plan, task, runtime)
     written, asked = "", Consulted((), None)
     for number, part in enumerate(parts, 1):
@@ -61,16 +70,14 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     if asked.events and not written and runtime.ports.stop.requested:
         yield asked.events
         return
-    yield [*asked.events, _build_compacted_event(plan, written, runtime)]
-
-
-async def _plan_compaction(task: Task, messages: PersistentList[Message], runtime: TaskRuntime) -> CompactionPlan:
-    facts = await collect_facts(task, runtime)
-    aim = compaction.compute_target(messages, task.rules.compaction)
-    at = compaction.find_cut(messages, aim)
-    return CompactionPlan(
-        messages, at, compaction.compute_room(messages, at, aim), facts, compaction.render_pinned(facts, messages)
-    )
+    if written:
+        text = compaction.parse_summary(written, plan.pinned, plan.limit, plan.facts.files)
+    else:
+        text = compaction.summarize_plainly(plan.gone, plan.pinned, plan.limit)
+    told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
+    before = compaction.measure_messages(plan.messages)
+    after = compaction.measure_messages(compaction.compact_messages(plan.messages, plan.at, told))
+    yield [*asked.events, e.Compacted(told, plan.at, before, after, "model" if written else "rule")]
 
 
 def _split_parts(plan: CompactionPlan, task: Task, runtime: TaskRuntime) -> list[str]:
@@ -84,14 +91,3 @@ def _split_parts(plan: CompactionPlan, task: Task, runtime: TaskRuntime) -> list
     window = runtime.ports.models["fast"].window
     parts = pruning.split_transcript(plan.gone, min(PART, window // 2) if window else PART)
     return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.
-
-
-def _build_compacted_event(plan: CompactionPlan, written: str, runtime: TaskRuntime) -> e.Compacted:
-    if written:
-        text = compaction.parse_summary(written, plan.pinned, plan.limit, plan.facts.files)
-    else:
-        text = compaction.summarize_plainly(plan.gone, plan.pinned, plan.limit)
-    told = context.render(runtime.ports.prompt("compacted"), {"summary": text})
-    before = compaction.measure_messages(plan.messages)
-    after = compaction.measure_messages(compaction.compact_messages(plan.messages, plan.at, told))
-    return e.Compacted(told, plan.at, before, after, "model" if written else "rule")

@@ -17,18 +17,18 @@ from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
 from bough.core.planning import prompt_values
-from bough.core.planning.outline import OWNERS, outlined
-from bough.core.planning.prompt_values import Size
-from bough.core.planning.size_estimate import (
+from bough.core.planning.guidance import (
     GateReading,
     SizeEstimate,
     choose_proposal,
     read_estimate,
     read_gate_reading,
 )
+from bough.core.planning.outline import OWNERS, outlined
+from bough.core.planning.prompt_values import Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
-from bough.engine.consult import Consulted, consult, consult_or_halt
+from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
 from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRuntime, find_check_command
 from bough.ports import Batches, Workspaces
 
@@ -48,7 +48,7 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
         yield asked.events
         return
     found = read_estimate(asked.answer)
-    if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(runtime):
+    if isinstance(found, Problems) and not asked.answer.calls and acts_in_text(runtime.ports, "fast"):
         yield asked.events  # An answer in text may be repaired once.
         try:
             asked = await consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
@@ -73,11 +73,6 @@ def read_requirements(task: Task, read: GateReading = GateReading()) -> e.Requir
     later = number_from_one(finer.requirements, len(earlier))
     by: By = "person" if task.step.criteria else "rule" if plain == finer else "model"
     return e.RequirementsRead((*earlier, *later), by, finer.background)
-
-
-def _speaks_text(runtime: TaskRuntime) -> bool:
-    ports = runtime.ports
-    return ports.protocols.of(ports.models["fast"].name).protocol == "text"
 
 
 async def describe_repository(task: Task, runtime: TaskRuntime) -> dict[str, str]:

@@ -99,12 +99,16 @@ async def consult_or_halt(
     return asked
 
 
+def acts_in_text(ports: Ports, tier: Tier) -> bool:
+    return ports.protocols.of(ports.models[tier].name).protocol == "text"
+
+
 def helper_prompt(
     key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
 ) -> Prompt:
     """The question in the model's protocol."""
     tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
-    in_text = bool(tools) and ports.protocols.of(ports.models[tier].name).protocol == "text"
+    in_text = bool(tools) and acts_in_text(ports, tier)
     # The first tool answers; others only look around, which text cannot do.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")
     messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))

@@ -13,7 +13,6 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
-from bough.core.acceptance.code_difference import compare_texts, is_document
 from bough.core.acceptance.evidence_table import describe_standing
 from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
 from bough.core.acceptance.requirements import list_active, render_requirements
@@ -21,8 +20,10 @@ from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
 from bough.core.conversation.code_outline import (
+    compare_texts,
     extract_added_lines,
     fit_texts,
+    is_document,
     outline_entry,
     outline_files,
     split_diff,
@@ -35,8 +36,8 @@ from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
-from bough.engine.consult import consult_or_halt, render_answer
-from bough.engine.dispute_judge import ask_judge
+from bough.engine.change_approval import ask_judge
+from bough.engine.consult import acts_in_text, consult_or_halt, render_answer
 from bough.engine.task_workspace import TaskRuntime, build_halt
 from bough.ports import Batches
 
@@ -116,9 +117,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     again = bool(command.missing)
     helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps and not again else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
-    in_text = (
-        runtime.ports.protocols.of(runtime.ports.models[tier].name).protocol == "text"
-    )  # One question, one answer.
+    in_text = acts_in_text(runtime.ports, tier)  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
     said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
     # The whole text as well: a quotation may go from one requirement into the next.
@@ -366,8 +365,16 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
     )
     question = "Does the request demand what the test asserts?"
     try:
+        # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
+        goal = runtime.run.plan.goal
+        own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+        later = collect_later(task.asked)
         judged = await ask_judge(
-            task, runtime, request=_collect_request(task, runtime), dispute=dispute, question=question
+            task,
+            runtime,
+            request="\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part),
+            dispute=dispute,
+            question=question,
         )
     except Unavailable as error:
         yield [e.HelperFailed("judge", str(error)), build_halt(error)]
@@ -377,11 +384,3 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         yield [*judged.events, *rests]
         return
     yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
-
-
-def _collect_request(task: Task, runtime: TaskRuntime) -> str:
-    """The person's own words: the goal, what they said later, and of a plan that they wrote, the step."""
-    goal = runtime.run.plan.goal
-    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-    later = collect_later(task.asked)
-    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part)

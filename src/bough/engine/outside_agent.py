@@ -52,7 +52,14 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         failed = e.ModelFailed(str(error), wait, ports.timer() - began)
         yield [failed] if fails else [failed, build_halt(error)]
         return
-    said = _build_answer_event(heard, task, ports.timer() - began)
+    attempt = get_attempt(task)
+    claims = isinstance(heard, TurnEnded) and heard.stop == "end"
+    calls = (
+        heard.calls if isinstance(heard, TurnProgress) else (build_done_call(_take_summary(heard)),) if claims else ()
+    )
+    stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
+    answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
+    said = build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), ports.timer() - began)
     if isinstance(heard, TurnEnded):
         yield await _end_turn(heard, said, task, runtime)
         return
@@ -84,17 +91,6 @@ async def _open_talk(task: Task, runtime: TaskRuntime) -> Talk:
     runtime.talking, runtime.told = attempt.number, len(attempt.messages)
     await runtime.talk.say(render_opening(attempt.system, list(attempt.messages)))
     return runtime.talk
-
-
-def _build_answer_event(heard: TurnProgress | TurnEnded, task: Task, seconds: float) -> e.ModelAnswered:
-    attempt = get_attempt(task)
-    claims = isinstance(heard, TurnEnded) and heard.stop == "end"
-    calls = (
-        heard.calls if isinstance(heard, TurnProgress) else (build_done_call(_take_summary(heard)),) if claims else ()
-    )
-    stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
-    answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
-    return build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), seconds)
 
 
 def _take_summary(heard: TurnEnded) -> str:

@@ -26,7 +26,6 @@ from bough.engine import (
     examine_work,
     make_plan,
     person_messages,
-    planner_steps,
     rungs,
 )
 from bough.engine.agent_protocol import (
@@ -36,17 +35,17 @@ from bough.engine.agent_protocol import (
     get_attempt,
     read_answer,
     render_message,
+    try_protocol,
 )
 from bough.engine.complexity_gate import estimate_goal, read_requirements
-from bough.engine.conclude import conclude
-from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
+from bough.engine.make_plan import weigh_split
+from bough.engine.merge_queue import MergeProof, find_leftover_conflicts
 from bough.engine.outside_agent import ask_agent
-from bough.engine.planner_steps import weigh_split
-from bough.engine.protocol_trial import try_protocol
 from bough.engine.task_workspace import (
     TaskRuntime,
     build_halt,
     compute_backoff,
+    conclude,
     estimate_broken_usage,
     fill_usage,
     judge_tree,
@@ -318,7 +317,7 @@ _PERFORM: dict[type, Perform] = {
     c.RuleOnChanges: change_approval.rule_on_changes,
     c.ReturnFinding: change_approval.return_finding,
     c.Compact: compact_conversation.compact_conversation,
-    c.Split: planner_steps.split_task,
+    c.Split: make_plan.split_task,
     c.RunCommand: command_steps.run_command,
     c.TakeWork: command_steps.take_work,
     c.RecoverCommand: command_steps.recover_command,

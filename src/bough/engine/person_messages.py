@@ -17,6 +17,7 @@ from bough.core.errors import Unavailable
 from bough.core.ids import CONTROL, GOAL
 from bough.core.journal.round_fold import PERSON
 from bough.core.planning import prompt_values
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.message_reading import (
     HEAR,
     Heard,
@@ -28,7 +29,6 @@ from bough.core.planning.message_reading import (
     read_heard,
 )
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.engine.consult import consult

@@ -1,4 +1,7 @@
-"""Drive a run to its end, or to a halt that can be resumed."""
+"""Drive a run to its end, or to a halt that can be resumed.
+
+`propose_plan` plans a goal without starting it: the same code as in a run, on a task that no journal holds.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,26 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+from msgspec.structs import replace
+
+from bough.core import commands as c
 from bough.core import events as e
 from bough.core.agent_choice import has_stronger
+from bough.core.decide import decide
 from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
+from bough.core.journal.task_fold import evolve_task
 from bough.core.ladder.escalation import EscalationOptions
+from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 from bough.engine.base_check import check_base
+from bough.engine.perform import perform
 from bough.engine.person_messages import make_listener
 from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports, shown
 
 HEARTBEAT = 1.0
@@ -151,3 +163,23 @@ async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]],
             if not away:
                 ports.waiting(f"{error} Trying again; should it stay away, `bough resume {claim.run}` continues later.")
             away = True
+
+
+async def propose_plan(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
+    """The goal with the steps it would have, and what was wrong with plans that were rejected on the way."""
+    runtime = TaskRuntime(run, replace(ports, approve=None))
+    task, refused = Task(GOAL), list[str]()
+
+    def see(event: e.AnyEvent) -> None:
+        nonlocal task
+        task = evolve_task(task, e.Record(0, run.name, GOAL, task.version + 1, ports.clock(), event))
+        if isinstance(event, e.PlanRefused):
+            refused.extend(event.problems)
+
+    see(e.TaskCreated(goal, run.base, run.limits, run.rules))
+    see(e.StateChanged(State.IN_PROGRESS, "to be planned"))
+    while task.halt is None and isinstance(command := decide(task, ports.clock()), c.Estimate | c.MakePlan):
+        async for events in perform(command, task, runtime):
+            for event in events:
+                see(event)
+    return task, tuple(refused)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget import grants
-from bough.core.budget.limits import Spend
+from bough.core.budget.limits import Spend, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path, worker_name
 from bough.core.journal.run_fold import Run
@@ -36,12 +36,11 @@ from bough.core.tree.next_moves import (
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.core.urgency import URGENCY, measure_urgency, weight
-from bough.engine.conclude import conclude
 from bough.engine.merge_queue import MergeQueue
 from bough.engine.step_beginnings import Beginnings
-from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
+from bough.engine.step_merger import StepMerger, list_merge_tasks
 from bough.engine.task_loop import TaskStream, drive_task, read_messages
-from bough.engine.task_workspace import TaskRuntime
+from bough.engine.task_workspace import TaskRuntime, conclude
 from bough.ports import Ports, shown
 
 CALLED_OFF = "another step succeeded first"
@@ -355,7 +354,7 @@ class Steps(Struct, eq=False):
 
 
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
-    """Which step waits for which, where that is news."""
+    """The steps that wait for another one, where that is news."""
     found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
     return [each for each in found if task.children.held.get(each.step) != each]
 

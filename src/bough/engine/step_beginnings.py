@@ -121,19 +121,17 @@ class Beginnings:
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
         earlier = task.children.ended.get(step.name)
-        above = [task, *self._list_above(task.id)]
-        changed = next((each for each in above if each.base != task.tree), task)
-        said = next((found for each in above if (found := _list_verdicts(each))), ())
-        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
-
-    def _list_above(self, path: str) -> list[Task]:
-        """The tasks above one, the nearest first."""
+        # The tasks above one, the nearest first.
+        path = task.id
         tasks: list[Task] = []
         while path != GOAL:
             path = path.rpartition("/")[0] or GOAL
             if path in self._books:
                 tasks.append(self._books[path].task)
-        return tasks
+        above = [task, *tasks]
+        changed = next((each for each in above if each.base != task.tree), task)
+        said = next((found for each in above if (found := _list_verdicts(each))), ())
+        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
 
     # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
 
@@ -142,7 +140,17 @@ class Beginnings:
         if not first.key:
             return None
         if self._done is None:
-            self._done = await self._find_done_steps()
+            # Every completed step of every earlier run by its key; the latest counts.
+            done: dict[str, tuple[str, str]] = {}
+            for run in await self._ports.store.runs():
+                # Only earlier runs. A step of this run that is started again has a reason to run again.
+                if run == self._run.name:
+                    break
+                for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
+                    event = record.event
+                    if isinstance(event, e.ChildSettled) and event.key and event.state is State.COMPLETED:
+                        done[event.key] = (run, child_path(record.task, event.task))
+            self._done = done
         if first.key not in self._done:
             return None
         run, path = self._done[first.key]
@@ -162,19 +170,6 @@ class Beginnings:
         above = path.rpartition("/")[0] or GOAL
         records = await self._ports.store.read(run, above, kinds=("ChildSettled",))
         return [record.event for record in records if isinstance(record.event, e.ChildSettled)]
-
-    async def _find_done_steps(self) -> dict[str, tuple[str, str]]:
-        """Every completed step of every earlier run by its key; the latest counts."""
-        done: dict[str, tuple[str, str]] = {}
-        for run in await self._ports.store.runs():
-            # Only earlier runs. A step of this run that is started again has a reason to run again.
-            if run == self._run.name:
-                break
-            for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
-                event = record.event
-                if isinstance(event, e.ChildSettled) and event.key and event.state is State.COMPLETED:
-                    done[event.key] = (run, child_path(record.task, event.task))
-        return done
 
 
 def _list_verdicts(task: Task) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ conflict, a check that fails with the other work) becomes a task of its own belo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Awaitable, Callable, Iterable
-from functools import partial, reduce
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,21 +14,19 @@ from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.budget import grants
-from bough.core.budget.limits import Limits, Spend
+from bough.core.budget.limits import Limits, Spend, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.merge import conflict_brief
-from bough.core.merge.conflict_hunks import Merge, Needed
-from bough.core.merge.lockfiles import find_remake_command
+from bough.core.merge.conflict_hunks import Merge, Needed, find_remake_command
 from bough.core.planning.plan import Step, Tier
 from bough.core.tree import next_moves, task_result
 from bough.core.tree.scope import build_scope
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.merge_proof import MergeProof
-from bough.engine.merge_queue import Guess, QueuedStep
+from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
 from bough.engine.task_loop import TaskStream
 from bough.ports import Merged, Ports
 
@@ -45,18 +43,14 @@ async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
     return found
 
 
-def sum_spends(spends: Iterable[Spend]) -> Spend:
-    return reduce(Spend.plus, spends, Spend())
-
-
 class MergedStep(Struct, frozen=True):
     """The result: the task that has the work on top of the parent's tree, when it is completed."""
 
     task: Task
     spend: Spend
-    """For the whole step."""
+    """What the whole step has spent."""
     verdict: Verdict | None = None
-    """After the merge."""
+    """The verdict after the merge."""
     said: str = ""
     """What the agents that resolved conflicts say."""
 

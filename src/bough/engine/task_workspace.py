@@ -1,4 +1,5 @@
-"""Where a task's effects happen: its workspace, the ports, and what its agents are told."""
+"""Where a task's effects happen: its workspace, the ports, what its agents are told, and the task's end, however it
+came about."""
 
 from __future__ import annotations
 
@@ -13,6 +14,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.core import events as e
+from bough.core.acceptance import earned
+from bough.core.acceptance.examination import is_agents_work
 from bough.core.acceptance.verdict import Check, Remark, Verdict
 from bough.core.conversation import context
 from bough.core.conversation.compaction import estimate_usage
@@ -21,11 +25,13 @@ from bough.core.errors import Exhausted, TransientError, Unavailable, Unkeepable
 from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
+from bough.core.ladder.tactics import Tally
 from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
+from bough.core.tree.task_result import render_summaries
 from bough.core.tree.task_state import State
-from bough.ports import Ports, Talk, Workspace
+from bough.ports import Batches, Ports, Talk, Workspace
 from bough.trust import handles
 from bough.trust.files import Place
 from bough.trust.wishes import ABOUT_THE_VERDICT
@@ -48,11 +54,11 @@ class TaskRuntime(Struct, eq=False):
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
     """Makes events durable in the middle of an effect: those that must be visible before it finishes."""
     talk: Talk | None = None
-    """With the current outside agent …"""
+    """The conversation with the current outside agent."""
     talking: int = 0
-    """… by the number of its attempt …"""
+    """The number of the attempt that this conversation belongs to."""
     told: int = 0
-    """… and how many messages of it the agent has heard."""
+    """How many of the attempt's messages the agent has heard."""
     pictures: dict[str, bytes] = {}
     """The images of the conversation, so that each is read once."""
     _workspace: Workspace | None = None
@@ -188,14 +194,14 @@ async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Works
         return Verdict("failed", reason, command=command, tree=task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
     cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
-    return replace(_name_settings(judged.verdict, run), blob=output, cases=cases)
-
-
-def _name_settings(verdict: Verdict, run: Run) -> Verdict:
-    """A verdict that holds under settings of the repository says under which."""
+    # A verdict that holds under settings of the repository says under which.
     bearing = {name: value for name, value in run.settings.items() if name.partition(".")[0] in ABOUT_THE_VERDICT}
     said = tuple(Remark("bough.toml", 0, f"the repository sets {name} = {value}") for name, value in bearing.items())
-    return replace(verdict, advice=(*verdict.advice, *said)) if said else verdict
+    return replace(
+        replace(judged.verdict, advice=(*judged.verdict.advice, *said)) if said else judged.verdict,
+        blob=output,
+        cases=cases,
+    )
 
 
 async def restore_workspace(workspace: Workspace, task: Task) -> None:
@@ -242,3 +248,27 @@ def compute_backoff(rules: Rules, failures: int, error: TransientError) -> float
     # A server's wish counts only when it is longer than ours, and only up to a bound: some answer with hours.
     doubled = rules.backoff_first * 2.0**failures
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
+
+
+async def conclude(to: State, why: str, task: Task, runtime: TaskRuntime) -> Batches:
+    """Save the work in a checkpoint and set the final state."""
+    workspace = await runtime.open(task)
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{render_summaries(task) or why}")
+    changes = await runtime.ports.workspaces.changes(task.base, task.tree)
+    checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
+    if to is State.COMPLETED:
+        note_outcome(task, runtime, won=True)
+    judged = [e.EvidenceJudged(earned.list_shown(task), tuple(one.number for one in earned.list_missing(task)))]
+    yield [checkpoint, *(judged if task.id == GOAL and is_agents_work(task) else []), e.StateChanged(to, why)]
+
+
+def note_outcome(task: Task, runtime: TaskRuntime, *, won: bool) -> None:
+    """Remember what came of the last attempt, for later choices of a tactic and a protocol."""
+    attempt = task.attempt
+    if attempt is None or not (attempt.tactic or attempt.may_change):
+        return
+    name = runtime.ports.models[attempt.tier].name
+    if attempt.tactic:
+        runtime.ports.protocols.tally(name, attempt.tactic, Tally(int(won), attempt.tokens))
+    if won and attempt.may_change:
+        runtime.ports.protocols.learn(name, attempt.protocol, "it completed a task with it")

@@ -26,8 +26,8 @@ from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.messages import Call
+from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step, build_goal_step
-from bough.core.planning.size_estimate import ApprovalAdvice
 from bough.core.tree.task_state import SETTLED, State
 from bough.ports import Approval
 from bough.steering import Stop

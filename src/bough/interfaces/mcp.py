@@ -121,7 +121,9 @@ class _ProgressReporter:
             self._read += len(piece)
             *lines, self._rest = (self._rest + piece).split(b"\n")
             for line in lines:
-                record = _read_record(line)
+                told = msgspec.json.decode(line)
+                event = e.decode_event(told["run"], told["event"]["event"], msgspec.json.encode(told["event"]))
+                record = e.Record(**{**told, "event": event})
                 self.run = record.run
                 self._count += 1
                 if news := self._teller.news(record):
@@ -289,10 +291,3 @@ def _add_resources(server: MCPServer, commands: Commands) -> None:
     async def report(run: str) -> str:
         """The evidence for each requirement of a run."""
         return await commands.output("report", "--json", "--", run)
-
-
-def _read_record(line: bytes) -> e.Record:
-    """A line of `bough run --json`."""
-    told = msgspec.json.decode(line)
-    event = e.decode_event(told["run"], told["event"]["event"], msgspec.json.encode(told["event"]))
-    return e.Record(**{**told, "event": event})

@@ -56,7 +56,7 @@ class Place:
 
     @property
     def shown(self) -> Path:
-        """For messages, and for what is opened by a sandbox in its own view; never to be opened by bough."""
+        """The path as text for messages, and for what a sandbox opens in its own view; bough itself never opens it."""
         return Path(str(self))
 
     def above(self) -> Place:

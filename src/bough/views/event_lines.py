@@ -9,11 +9,9 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.core.tree.task_state import State
 from bough.views.formatting import first_line
-from bough.views.telling.check_events import tell_check, tell_examination
 from bough.views.telling.memory import TaskMemory, Told, shorten_call
-from bough.views.telling.plan_events import tell_plan, tell_step
-from bough.views.telling.round_events import tell_round, tell_task
 from bough.views.telling.run_events import tell_person, tell_run
+from bough.views.telling.task_events import tell_check, tell_examination, tell_plan, tell_round, tell_step, tell_task
 
 FAMILIES = (tell_round, tell_task, tell_check, tell_step, tell_examination, tell_plan, tell_person, tell_run)
 """The families of events, the most frequent first."""

@@ -82,7 +82,7 @@ def _cell_width(character: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """As much of the text as fits, with `…` where it is cut."""
+    """Keep as much of the text as fits, with `…` where it is cut."""
     if count_cells(text) <= room:
         return text
     kept, used = [], 1

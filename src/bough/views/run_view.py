@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 
 from bough.core import events as e
-from bough.core.budget.limits import Limits, Spend
+from bough.core.budget.limits import Limits, Spend, sum_spends
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State
@@ -123,10 +123,7 @@ class RunView(Struct):
 
     @property
     def spend(self) -> Spend:
-        total = Spend()
-        for task in self.tasks.values():
-            total = total.plus(task.spend)
-        return total
+        return sum_spends(task.spend for task in self.tasks.values())
 
     def see(self, record: e.Record) -> None:
         """Process one more event."""
@@ -145,7 +142,10 @@ class RunView(Struct):
                 gone = [path for path in self.tasks if _is_child_of(path, record.task) and path not in kept]
                 self._see_plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
             elif isinstance(record.event, e.ChildHeld):
-                self._see_waiting(child_path(record.task, record.event.step), record.event)
+                # A step that could start waits for another one; once it starts, its own events explain its state.
+                child = self.tasks.get(child_path(record.task, record.event.step))
+                if child is not None and not child.started_at:
+                    child.why = describe_wait(record.event.other, record.event.files)
             elif isinstance(record.event, e.ChildSettled):
                 self._see_never_began(child_path(record.task, record.event.child), record.event)
 
@@ -157,12 +157,6 @@ class RunView(Struct):
         for step in steps:
             if child_path(path, step.name) not in self.tasks:
                 _add_planned(self, child_path(path, step.name), step)
-
-    def _see_waiting(self, path: str, event: e.ChildHeld) -> None:
-        """A step that could start waits for another one; once it starts, its own events explain its state."""
-        child = self.tasks.get(path)
-        if child is not None and not child.started_at:
-            child.why = describe_wait(event.other, event.files)
 
     def _see_never_began(self, path: str, event: e.ChildSettled) -> None:
         """A skipped or reused step has no events of its own; nor does anything below it."""
@@ -266,7 +260,7 @@ class Outcome(Struct, frozen=True):
     tree: tuple[TaskView, ...]
     spend: Spend
     until: float = 0.0
-    """For `quota`: when it can resume, in seconds since 1970."""
+    """When a run that waits for a quota can resume, in seconds since 1970."""
 
     @property
     def completed(self) -> bool:

@@ -30,7 +30,7 @@ KINDS = (
 )
 
 FEW = 4
-"""With fewer cases than this, a share means nothing yet and gives no warning."""
+"""The fewest cases that a share means anything for: with fewer it gives no warning."""
 
 
 class Share(Struct):
@@ -46,19 +46,19 @@ class Share(Struct):
 
 class Stats(Struct):
     tasks: int = 0
-    """Those that settled."""
+    """Tasks that settled."""
     completed: int = 0
     rounds: int = 0
     repairs: int = 0
     """Bug hunters whose work was checked."""
     repaired: int = 0
-    """Of those, the ones after which the check passed."""
+    """Bug hunters after whose work the check passed."""
     checks: int = 0
     checks_not_found: int = 0
     disagreed: int = 0
     flaky: int = 0
     seconds: float = 0.0
-    """In model calls, tools and checks."""
+    """Seconds spent in model calls, tools and checks."""
     check_seconds: float = 0.0
     signals: dict[str, int] = {}
     """How often work was stuck, by pattern."""
@@ -71,19 +71,19 @@ class Stats(Struct):
     overfull: int = 0
     """How often the ladder was needed because compaction did not help."""
     tiers: dict[str, Share] = {}
-    """By tier; `helpers`: those that plan, prune, summarise and judge."""
+    """Each tier's share; `helpers` are the models that plan, prune, summarise and judge."""
     merges: int = 0
     """Steps whose work was merged onto a head that had moved on."""
     conflicts: int = 0
-    """Of those, the ones that git could not merge on its own."""
+    """Merges that git could not do on its own."""
     merged_without_model: int = 0
-    """Of those conflicts, the ones resolved without a model: both sides only added, or a lock file was regenerated."""
+    """Conflicts that were resolved without a model: both sides only added, or a lock file was regenerated."""
     merge_rounds: int = 0
-    """Of tasks that resolved conflicts."""
+    """Rounds of tasks that resolved conflicts."""
     merge_tokens: int = 0
     merge_cost: float = 0.0
     merge_seconds: float = 0.0
-    """In their rounds and tools, and in checks at the merged head."""
+    """Seconds of their rounds and tools, and of checks at the merged head."""
     tokens_by_role: dict[str, int] = {}
     deepest: int = 0
     """How deep the trees grew below the goal."""

@@ -25,7 +25,7 @@ class TaskRow(Struct, frozen=True):
     """The branch lines that lead to it."""
     spend: Spend
     subtree: Spend
-    """Of itself and everything below it."""
+    """What it and everything below it spent."""
     leaf: bool
     name: str
 

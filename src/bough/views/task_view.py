@@ -35,15 +35,15 @@ class TaskView(Struct):
     repairs: int = 0
     halted: str = ""
     rung: str = ""
-    """The last rung of the ladder that was taken …"""
+    """The last rung of the ladder that was taken."""
     trouble: Trouble | None = None
-    """… and why."""
+    """Why that rung was taken."""
     report: str = ""
     """What was tried and learned, when it was given up."""
     question: str = ""
     """Its question to the person, until it is answered."""
     passes: int = 1
-    """Which pass it is in."""
+    """The number of the pass it is in."""
     repeat: int = 1
     """How many there may be."""
     source: str = ""

@@ -40,7 +40,7 @@ class Waiting(Struct, frozen=True):
     """The event that asked."""
     at: float
     id: str = ""
-    """Which command."""
+    """The id of the command that waits; empty: it is no command."""
     until: float = 0.0
     """When it is denied without an answer; 0: it waits."""
     tests: tuple[Disagreement, ...] = ()

@@ -12,7 +12,7 @@ import pytest
 
 import bough
 from bough.core.planning.plan import Step, validate_plan
-from bough.core.workflow.schema import build_schema
+from bough.core.workflow.keys import build_schema
 from tests.core.workflow.examples import EXAMPLES, FOLDER, example, read
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "workflows.md"

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bough.core.workflow.toml_positions import KeyPath, Places
+from bough.core.workflow.problems import KeyPath, Places
 
 KEYS = st.sampled_from(["a", "b", "steps", "x-1", "with space", "a.b", "é", '"', "1"])
 COMMENT = st.sampled_from(["", " # a = [1", ' # """', "   ", "\t# ]] }} '''"])

@@ -43,9 +43,9 @@ _INPUT = 1.0
 _CANCEL = 10.0
 """Seconds that it may take to end a cancelled turn."""
 _MOST = 1_000
-"""Calls that it may be ahead of us, and …"""
+"""The agent may make this many calls that bough has not read yet."""
 _TEXT = 400_000
-"""… characters of what it says that are kept of a round."""
+"""Characters of the agent's text that are kept of one round."""
 _HOME = 64 << 20
 """Bytes of the person's files that are copied into its home."""
 _STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
@@ -173,23 +173,19 @@ class AcpTalk:
 
     async def heard(self, patience: float) -> TurnProgress | TurnEnded:
         async with self._in_time():
-            return await self._heard(patience)
-
-    async def _heard(self, patience: float) -> TurnProgress | TurnEnded:
-        while True:
-            if ready := self._ready():
-                # Calls that it starts at once are reported one by one; those that belong together become one round.
-                await asyncio.sleep(_TOGETHER)
-                deeds = self._ready() or ready
-                for deed in deeds:
-                    deed.told = True
-                calls = tuple(make_call(deed, self._root) for deed in deeds)
-                writes = frozenset(deed.id for deed in deeds if deed.writes)
-                usage, cost = self._used(None)
-                return TurnProgress(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
-            if self._turn is not None and self._turn.done():
-                return await self._turn_ended()
-            await self._wait(patience)
+            while not (ready := self._ready()):
+                if self._turn is not None and self._turn.done():
+                    return await self._turn_ended()
+                await self._wait(patience)
+            # Calls that it starts at once are reported one by one; those that belong together become one round.
+            await asyncio.sleep(_TOGETHER)
+        deeds = self._ready() or ready
+        for deed in deeds:
+            deed.told = True
+        calls = tuple(make_call(deed, self._root) for deed in deeds)
+        writes = frozenset(deed.id for deed in deeds if deed.writes)
+        usage, cost = self._used(None)
+        return TurnProgress(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
 
     async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
         wanted = [self._deeds[call.id] for call in calls]
@@ -317,7 +313,7 @@ class AcpTalk:
     # ── the connection ──────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _wait(self, patience: float) -> None:
-        """For news, or until a call has waited long enough for its input."""
+        """Wait for news, or until a call has waited long enough for its input."""
         if self._flooded:
             raise TransientError(self._flooded)
         unready = any(not deed.told for deed in self._deeds.values())

@@ -89,13 +89,10 @@ def choose_agent(
         raise UsageError("An agent's command is empty: name one (claude, codex, gemini, goose, opencode) or a command.")
     reach = network or own.network or (known.hosts if known else "off")
     mode = own.mode if own.mode is not None else known.mode if known else ""
-    return Chosen(argv, reach, (*own.env, *env), own.home, mode, _advise(name, known))
-
-
-def _advise(name: str, known: KnownAgent | None) -> str:
-    if known is None:
-        return "See docs/guides/other-agents.md for what an agent needs."
-    return (
-        f"Install it with `{known.install}`; give it its key with --agent-env {known.keys[0]}, or in your own settings "
-        f"(`bough config`): [agents.{name}] env, home or network."
-    )
+    advice = "See docs/guides/other-agents.md for what an agent needs."
+    if known:
+        advice = (
+            f"Install it with `{known.install}`; give it its key with --agent-env {known.keys[0]}, or in your own "
+            f"settings (`bough config`): [agents.{name}] env, home or network."
+        )
+    return Chosen(argv, reach, (*own.env, *env), own.home, mode, advice)

@@ -30,9 +30,9 @@ class Deed(Struct):
 
     id: str
     since: float
-    """When it was first reported …"""
+    """When it was first reported."""
     order: int = 0
-    """… and the number of that report."""
+    """The number of its first report."""
     ended: int = 0
     """The number of the report that finished it; 0: it is not finished."""
     title: str = ""

@@ -53,9 +53,9 @@ POLLED = 0.1
 poll the server no more often."""
 MANY = 25
 FOLLOWED = 0.25
-"""Seconds between the coordinator's polls of the journal …"""
+"""Seconds between the coordinator's polls of the journal."""
 LOOKED_AFTER = 2.0
-"""… and of its workflows."""
+"""Seconds between the coordinator's polls of its workflows."""
 TRIES = 3
 """Workflows that may fail in a row without progress on the task."""
 LIVE = ("ENQUEUED", "PENDING", "DELAYED")
@@ -294,7 +294,7 @@ class _Waiting(msgspec.Struct, eq=False):
     handed: Handed | None = None
     tags: tuple[str, ...] = ()
     worker: str = ""
-    """Who took it last."""
+    """The worker that took it last."""
 
     @property
     def is_over(self) -> bool:
@@ -311,7 +311,7 @@ class DbosExecutor:
         self.slots = slots
         self.takes = takes
         self.ports: Ports | None = None
-        """Whose tasks are enqueued. Set before the first."""
+        """The ports of the run whose tasks are enqueued; set before the first task is."""
         self._client: DBOSClient | None = None
         self._waiting: dict[str, _Waiting] = {}
         self._follower: asyncio.Task[None] | None = None
@@ -425,7 +425,7 @@ class DbosExecutor:
         )
 
     async def _call_off(self, waiting: _Waiting) -> None:
-        """Until no worker holds it."""
+        """Cancel the task's workflow, and wait until no worker holds the task."""
         ports = self._given()
         assert self._client is not None
         if not waiting.workflow:

@@ -35,9 +35,9 @@ class Worker(Struct, frozen=True):
     version: str
     draining: bool
     up: float
-    """Seconds since it started …"""
+    """Seconds since it started, by the server's clock."""
     silent: float
-    """… and since its last heartbeat, by the server's clock."""
+    """Seconds since its last heartbeat, by the server's clock."""
     trouble: str = ""
     """Why it is set aside: it takes no tasks until it, or a run, is started again."""
     lease: float = LEASE
@@ -82,7 +82,7 @@ def drain(db: Transaction, name: str) -> bool:
 
 
 def set_aside(db: Transaction, name: str, trouble: str) -> None:
-    """From its next heartbeat on, the worker takes no more tasks."""
+    """Let the worker take no more tasks from its next heartbeat on."""
     db.run("UPDATE workers SET trouble = %s WHERE worker = %s", trouble, name)
 
 
@@ -125,7 +125,7 @@ class Member(Struct, eq=False):
         return f"{self.name}{LIFE}{self.life}"
 
     def join(self) -> None:
-        """From now on this is the worker of that name. What an earlier process held is free."""
+        """Become the worker of that name, and free what an earlier process of that name held."""
 
         def enter(db: Transaction) -> None:
             before = db.one("SELECT life FROM workers WHERE worker = %s FOR UPDATE", self.name)

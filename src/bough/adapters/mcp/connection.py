@@ -11,7 +11,6 @@ from typing import Any
 import anyio
 import mcp_types
 from mcp.client import Client, Transport
-from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -19,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.core.servers import OAuth, ToolServer, placed
+from bough.core.servers import ToolServer, placed
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())  # Errors go to the model, not to the terminal.
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -160,15 +159,14 @@ async def over_http(server: ToolServer, env: Mapping[str, str]) -> AsyncIterator
     url = placed(server.url or "", env)
     headers = {name: placed(value, env) for name, value in server.headers.items()}
     async with AsyncExitStack() as stack:
-        auth = _oauth(url, server.oauth, env) if server.oauth is not None else None
+        auth = None
+        if (oauth := server.oauth) is not None:
+            secret = env.get(oauth.secret_env, "")
+            auth = ClientCredentialsOAuthProvider(
+                url, _Memory(), oauth.client_id, secret, scope=oauth.scope, issuer=oauth.issuer
+            )
         client = await stack.enter_async_context(create_mcp_http_client(headers, auth=auth))
         yield await stack.enter_async_context(streamable_http_client(url, http_client=client))
-
-
-def _oauth(url: str, oauth: OAuth, env: Mapping[str, str]) -> OAuthClientProvider:
-    return ClientCredentialsOAuthProvider(
-        url, _Memory(), oauth.client_id, env.get(oauth.secret_env, ""), scope=oauth.scope, issuer=oauth.issuer
-    )
 
 
 class _Memory:

@@ -73,7 +73,11 @@ class Gate:
     async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
         """Wait until the endpoint may be asked. Raises `WaitEnded` when a person stops the run meanwhile, and what
         others learn about the server that concerns everyone."""
-        self._raise_if_exhausted()
+        if self._exhausted is not None:
+            heard, known = self._exhausted
+            if self.timer() - heard < FRESH and time.time() < known.until:
+                raise _copy(known)
+            self._exhausted = None
         sent = await self._wait(model, tokens, say, stop)
         try:
             yield Admission(self, sent)
@@ -158,13 +162,6 @@ class Gate:
             if not waiting.let_in.done():
                 waiting.let_in.set_exception(_copy(error))
 
-    def _raise_if_exhausted(self) -> None:
-        if self._exhausted is not None:
-            heard, error = self._exhausted
-            if self.timer() - heard < FRESH and time.time() < error.until:
-                raise _copy(error)
-            self._exhausted = None
-
     def _explain(self) -> str:
         """Why somebody waits, for whoever watches."""
         left, pace = self.pace.until - self.timer(), self.pace
@@ -176,20 +173,6 @@ class Gate:
         if pace.newer >= int(pace.window):
             return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
         return f"waiting for {self._host}: its tokens per minute are used up"
-
-
-class Gates:
-    """One gate for each endpoint that a process asks."""
-
-    def __init__(self, first: float = 1.0, longest: float = 60.0) -> None:
-        self._first, self._longest = first, longest
-        self._gates: dict[str, Gate] = {}
-
-    def at(self, address: str) -> Gate:
-        if address not in self._gates:
-            host = address.partition("://")[2].partition("/")[0].rpartition("@")[2] or address
-            self._gates[address] = Gate(host, Pace(self._first, self._longest))
-        return self._gates[address]
 
 
 class PacedModel:

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.dialect import OrderedModel, Progress, encode_turn, ensure_content
 from bough.adapters.models.wire import (
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -43,7 +44,7 @@ class AnthropicModel(OrderedModel):
 
     TEXT, CALL = "text", "tool_use"
     listing = "/v1/models?limit=1000"
-    """Without a number it is only the first page."""
+    """The list of models; without a number the server sends only the first page."""
 
     def _always(self, model: str) -> dict[str, Any]:
         return {"model": model, "max_tokens": self._options.max_tokens, "stream": True}

@@ -93,7 +93,7 @@ def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
 
 
 def _parse_models(listed: dict[str, Any], model: str) -> Capabilities:
-    """vLLM says how long a conversation may be, others at least what they serve."""
+    """Read a list of models: vLLM's says how long a conversation may be, others say at least what is served."""
     entries = [entry for entry in _get_list(listed, "data") if isinstance(entry, dict)]
     entry = next((entry for entry in entries if entry.get("id") == model), entries[0] if len(entries) == 1 else {})
     window = _to_number(entry.get("max_model_len"))

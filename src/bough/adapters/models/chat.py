@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, HttpModel, Progress
+from bough.adapters.models.dialect import HttpModel, Progress
 from bough.adapters.models.wire import (
     EMPTY,
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -273,7 +274,8 @@ class ChatReader(BaseReader):
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
         """The call that a piece belongs to, or a new one."""
-        call = self._find_latest(piece.index)
+        same = (call for call in reversed(self._calls) if piece.index in (None, call.index))
+        call = next(same, None)
         if call is not None and not (name and self._is_new_call(piece, call)):
             return call
         call = _OpenCall(piece.index)
@@ -286,11 +288,6 @@ class ChatReader(BaseReader):
         if piece.id is None:
             return parse_fields("".join(call.arguments)) is not None
         return bool(call.id) and str(piece.id) != call.id
-
-    def _find_latest(self, index: Any) -> _OpenCall | None:
-        if index is None:
-            return self._calls[-1] if self._calls else None
-        return next((call for call in reversed(self._calls) if call.index == index), None)
 
     def _call(self, call: _OpenCall) -> Call:
         extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""

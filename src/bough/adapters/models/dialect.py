@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -16,20 +17,119 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prefix import Heads, Prefixes
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
 from bough.adapters.models.wire import (
     EMPTY,
     LONGEST,
     UNREADABLE,
-    AnswerReader,
+    BaseReader,
     Client,
     Wire,
     parse_fields,
 )
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Refused, TooLong
-from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Stop, ToolSpec, Usage
-from bough.core.textual.cleaning import repair_surrogates
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, ToolSpec
+
+Encode = Callable[[Message, str], tuple[bytes, str]]
+"""A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
+
+MOST = 256
+"""Conversations that are kept."""
+ROOM = 64_000_000
+"""Bytes of them that are kept; the latest conversation is kept whatever its size."""
+
+
+class _EncodedConversation:
+    """One conversation: the bytes of its messages, and where each message ends in them."""
+
+    __slots__ = ("body", "ends", "state", "trail")
+
+    def __init__(self, trail: PersistentList[Message]) -> None:
+        self.trail = trail
+        self.body = bytearray()
+        self.ends = array("Q")
+        self.state = ""
+
+
+class Prefixes:
+    """The encoded conversations that are in use. Providers keep nothing between calls, so the whole conversation is
+    sent in every round; only what is new in it is encoded, whatever the length of the rest.
+
+    Safe to share among any number of agents of one event loop: nothing here waits. A trail that branched off has a root
+    of its own and is encoded again; a shorter trail of a known root costs only the copy.
+    """
+
+    def __init__(self, encode: Encode, most: int = MOST, room: int = ROOM) -> None:
+        self._encode = encode
+        self._most = most
+        self._room = room
+        self._kept: list[_EncodedConversation] = []
+        self._size = 0
+        self.encoded = 0
+        """Messages encoded so far: grows with what is new, never with the length of a conversation."""
+
+    def bytes_of(self, trail: PersistentList[Message]) -> bytes | bytearray:
+        """The bytes of all messages of the trail. A bytearray is ours and will grow: copy it before anything waits."""
+        kept = self._find(trail)
+        count = len(kept.ends)
+        if len(trail) < count:
+            end = kept.ends[len(trail) - 1] if len(trail) else 0
+            return bytes(memoryview(kept.body)[:end])
+        for message in trail.since(count):
+            piece, kept.state = self._encode(message, kept.state)
+            kept.body += piece
+            kept.ends.append(len(kept.body))
+            self._size += len(piece)
+            self.encoded += 1
+        while len(self._kept) > 1 and (len(self._kept) > self._most or self._size > self._room):
+            self._size -= len(self._kept.pop(0).body)
+        return kept.body
+
+    def end_of(self, trail: PersistentList[Message], count: int) -> int:
+        """Where the first `count` messages of a trail end in the bytes just returned for it."""
+        return self._find(trail).ends[count - 1] if count else 0
+
+    def clear(self) -> None:
+        self._kept.clear()
+        self._size = 0
+
+    def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
+        """What is kept of the trail, moved to the end: the order of the list is the order of use."""
+        for place in range(len(self._kept) - 1, -1, -1):
+            if self._kept[place].trail.same_root(trail):
+                kept = self._kept.pop(place)
+                break
+        else:
+            kept = _EncodedConversation(trail)
+        self._kept.append(kept)
+        return kept
+
+
+class Heads:
+    """The encoded beginnings of requests, which stay the same from round to round."""
+
+    def __init__(self, system: Callable[[str], bytes], tools: Callable[[tuple[ToolSpec, ...]], bytes]) -> None:
+        self._encode_system = system
+        self._encode_tools = tools
+        self._systems: dict[str, bytes] = {}
+        self._tools: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
+
+    def system(self, text: str) -> bytes:
+        known = self._systems.get(text)
+        if known is None:
+            if len(self._systems) >= MOST:
+                self._systems.clear()
+            known = self._systems[text] = self._encode_system(text)
+        return known
+
+    def tools(self, specs: tuple[ToolSpec, ...]) -> bytes:
+        """Kept by their number: one set serves all rounds, and a smaller one the last."""
+        known = self._tools.get(len(specs))
+        if known is None or known[0] != specs:
+            known = self._tools[len(specs)] = (specs, self._encode_tools(specs))
+        return known[1]
+
 
 Progress = Callable[[str], None]
 ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
@@ -39,9 +139,9 @@ class Options(Struct, frozen=True):
     """What varies among servers of one protocol."""
 
     usage: bool = True
-    """Off for servers that reject a request for the usage, and send it anyway."""
+    """Ask for the usage. Some servers reject that, and send the usage anyway."""
     temperature: bool = True
-    """Off for servers whose models reject a temperature."""
+    """Send a temperature. Some servers' models reject one."""
     max_tokens: int = 32_000
     """Sent where the protocol requires a number."""
     images: bool = False
@@ -127,7 +227,7 @@ class HttpModel(ABC):
         """The request for this prompt."""
 
     @abstractmethod
-    def _reader(self, progress: Progress) -> AnswerReader: ...
+    def _reader(self, progress: Progress) -> BaseReader: ...
 
     @staticmethod
     @abstractmethod
@@ -218,45 +318,3 @@ def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]
 def ensure_content(text: str) -> str:
     """Text that a server accepts back: most reject one without content."""
     return text if text.strip() else EMPTY
-
-
-def repair_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
-    """The calls with texts that JSON can hold."""
-    return tuple(Call(*(repair_surrogates(part) for part in (c.id, c.name, c.arguments, c.extra))) for c in calls)
-
-
-class BaseReader(ABC):
-    """Assembles an answer from what a server sends."""
-
-    stops: ClassVar[dict[str, Stop]] = {}
-    """The protocol's reasons why an answer ended, where that is neither its end nor a call."""
-
-    def __init__(self, name: str, progress: Progress) -> None:
-        self.finished = False
-        self._name = name
-        self._progress: Progress = lambda text: progress(repair_surrogates(text))
-        self._model = ""
-        self._stop = ""
-
-    @abstractmethod
-    def event(self, payload: bytes) -> None: ...
-
-    @abstractmethod
-    def whole(self, body: bytes) -> None: ...
-
-    @abstractmethod
-    def answer(self) -> Answer: ...
-
-    def ended(self) -> bool:
-        return bool(self._stop)
-
-    def _answer(self, text: str, calls: tuple[Call, ...], usage: Usage, extra: str, refused: str = "") -> Answer:
-        stop = self.stops.get(self._stop, "calls" if calls else "end")
-        return Answer(
-            text=repair_surrogates(text or refused),
-            calls=repair_calls(calls),
-            stop="refusal" if refused and not calls else stop,
-            usage=usage,
-            model=repair_surrogates(self._model) or self._name.partition(":")[2],
-            extra=extra,
-        )

@@ -236,9 +236,9 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
-        return Exhausted(
-            f"The quota for {at.name} at {at.host} is exhausted until {_format_moment(until)} (429){told}", until
-        )
+        local = localtime(until)
+        clock = strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
+        return Exhausted(f"The quota for {at.name} at {at.host} is exhausted until {clock} (429){told}", until)
     if status == 429:
         return _pass(f"{at.host} is rate-limiting {at.name} (429){told}", "throttled", wait)
     if status in PASSING_STATUS or status >= 500:
@@ -272,16 +272,10 @@ def parse_window(words: str) -> int:
 
 
 def _read_stated_window(answer: Any) -> int:
-    """llama.cpp sends the number as a field."""
+    """Read the window from a field of the error, where llama.cpp puts it."""
     error = _find_error(answer)
     size = error.get("n_ctx") if isinstance(error, dict) else None
     return size if isinstance(size, int) and size > 0 else 0
-
-
-def _format_moment(at: float) -> str:
-    """The moment as a person's clock shows it: `14:30`, or with the day when it is not today."""
-    local = localtime(at)
-    return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
 
 
 def _advise_on_key(at: Endpoint) -> str:

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.dialect import OrderedModel, Progress, encode_turn, ensure_content
 from bough.adapters.models.wire import (
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -96,15 +97,12 @@ class GeminiModel(OrderedModel):
                     parts.append({"inlineData": {"mimeType": picture.kind, "data": data}})
                 return encode_turn("parts", "user", role, parts), f"user {names}".strip()
             case Replied(_, calls):
-                parts = self._signed(self._parts(message)) or [{"text": ensure_content("")}]
+                parts = self._parts(message) or [{"text": ensure_content("")}]
+                first = next((part for part in parts if "functionCall" in part), {})
+                if first:
+                    first.setdefault("thoughtSignature", FOREIGN)
                 called = {call.id: sanitize_name(call.name, "unknown") for call in calls}
                 return encode_turn("parts", "model", role, parts), f"model {msgspec.json.encode(called).decode()}"
-
-    def _signed(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        first = next((part for part in parts if "functionCall" in part), None)
-        if first is not None and "thoughtSignature" not in first:
-            first["thoughtSignature"] = FOREIGN
-        return parts
 
     def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
         return {"text": text} | _make_signature(mark)
@@ -271,7 +269,7 @@ class GeminiReader(BaseReader):
             self._progress(text)
 
     def _extra(self) -> str:
-        """Which part had which signature. Parts without one need only their text and their calls."""
+        """Note which part had which signature. Parts without one need only their text and their calls."""
         if not any(segment.signature for segment in self._segments):
             return ""
         alone = sum(1 for segment in self._segments if not segment.call and segment.read().strip()) == 1

@@ -19,10 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, ensure_content, repair_calls
+from bough.adapters.models.dialect import Options, ensure_content
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, Window, no_price, unknown_window
-from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, sanitize_name
+from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, repair_calls, sanitize_name
 from bough.core.errors import Refused, TooLong, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates

@@ -58,6 +58,5 @@ class Link(Protocol):
         self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
     ) -> AbstractAsyncContextManager[Reply]:
         """Send the request; the reply can be read until the context ends."""
-        ...
 
     async def close(self) -> None: ...

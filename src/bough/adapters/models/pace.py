@@ -70,14 +70,14 @@ class Pace(Struct):
     """The state of one endpoint."""
 
     first: float = 1.0
-    """Seconds of the first pause where the server does not say; doubled each time …"""
+    """Seconds of the first pause where the server does not say; each further pause is twice as long."""
     longest: float = 60.0
-    """… up to these."""
+    """Seconds of the longest pause."""
     chance: Callable[[], float] = random
     window: float = MOST
     """Requests that may be under way at once."""
     target: float = MOST
-    """Up to here the window grows by one with every answer, then ever more slowly."""
+    """The window grows by one with every answer until it has this size, then ever more slowly."""
     until: float = 0.0
     """Nobody asks before."""
     failures: int = 0

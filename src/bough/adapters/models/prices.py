@@ -73,5 +73,5 @@ def unknown_window() -> int:
 
 
 def no_price(usage: Usage, model: str) -> None:
-    """For a model without a price."""
+    """The price of a model whose price is unknown."""
     return

@@ -1,4 +1,5 @@
-"""Which protocol a model uses, by evidence: what the person sets, what came of earlier work, what the server reports.
+"""Chooses the protocol that a model uses, by evidence: what the person sets, what came of earlier work, what the server
+reports.
 
 Where nothing is known, one tiny question decides whether it is offered tools, and the ladder changes that when nothing
 comes of it. What is learned is kept in the person's state folder, for a model at its endpoint and as the server

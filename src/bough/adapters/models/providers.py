@@ -28,7 +28,7 @@ from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, compute_price, no_price
 from bough.adapters.models.recording import ReplayModel
 from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
-from bough.core.budget.model_price import ModelPrice
+from bough.core.budget.limits import ModelPrice
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
 from bough.core.spelling import suggest_word

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, ensure_content
+from bough.adapters.models.dialect import OrderedModel, Progress, ensure_content
 from bough.adapters.models.wire import (
+    BaseReader,
     Complaint,
     clamp_count,
     decode,
@@ -188,7 +189,8 @@ class _Item:
     def read(self, kind: str, name: str, pieces: list[str]) -> str:
         """The item's own parts of that kind once they arrive, else the pieces so far."""
         parts = self.item.get("content")
-        found = [part.get(name) for part in parts if _is_part(part, kind)] if isinstance(parts, list) else []
+        listed = parts if isinstance(parts, list) else []
+        found = [part.get(name) for part in listed if isinstance(part, dict) and part.get("type") == kind]
         return "".join(text for text in found if isinstance(text, str)) or "".join(pieces)
 
     def said(self) -> str:
@@ -206,10 +208,6 @@ class _Item:
     def mark(self) -> dict[str, Any]:
         phase = self.item.get("phase")
         return {"type": self.kind} | ({"phase": phase} if isinstance(phase, str) else {})
-
-
-def _is_part(part: Any, kind: str) -> bool:
-    return isinstance(part, dict) and part.get("type") == kind
 
 
 class ResponsesReader(BaseReader):

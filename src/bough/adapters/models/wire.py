@@ -11,20 +11,22 @@ import json
 import os
 import ssl
 import sys
-from collections.abc import AsyncGenerator
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
 from bough.adapters.models import faults
-from bough.adapters.models.admission import ADMITTED, Gate, Gates
+from bough.adapters.models.admission import ADMITTED, Gate
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
+from bough.adapters.models.pace import Pace
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.text_fitting import BYTES
 from bough.core.errors import TransientError, Unavailable, UsageError
-from bough.core.messages import Answer, Replied, Usage
+from bough.core.messages import Answer, Call, Replied, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 
 T = TypeVar("T")
@@ -37,9 +39,10 @@ LONGEST = 3600.0
 IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
-"""Bytes of one answer after which it is abandoned …"""
+"""Bytes of one answer after which it is abandoned."""
 CONTENT = 8_000_000
-"""… and of what it says: much of a stream is not. A conversation keeps it, and is sent again every round."""
+"""Bytes of the text in an answer after which it is abandoned; much of a stream is not text. A conversation keeps the
+text, and is sent again every round."""
 UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
 """What decoding raises for malformed bytes."""
 LINGER = 0.25
@@ -62,11 +65,15 @@ class Client:
     def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
         """Take the first and the longest pause after trouble with a server that does not say how long it needs."""
         self._links: dict[tuple[bool, bool], Link] = {}
-        self._gates = Gates(backoff_first, backoff_longest)
+        self._pauses = backoff_first, backoff_longest
+        self._gates: dict[str, Gate] = {}
 
     def gate(self, address: str) -> Gate:
-        """Before the endpoint at that address: all who ask there wait for their turn in the same place."""
-        return self._gates.at(address)
+        """The one gate before the endpoint at that address: all who ask there wait at it for their turn."""
+        if address not in self._gates:
+            host = address.partition("://")[2].partition("/")[0].rpartition("@")[2] or address
+            self._gates[address] = Gate(host, Pace(*self._pauses))
+        return self._gates[address]
 
     def link(self, url: str = "") -> Link:
         """The link to a URL: through a proxy when the environment names one, but never to this machine itself."""
@@ -114,27 +121,51 @@ class Complaint(Exception):
         self.error = error
 
 
-class AnswerReader(Protocol):
-    """Assembles an answer from what the server sends. Raises `Complaint` when that is an error."""
+class BaseReader(ABC):
+    """Assembles an answer from what a server sends. Raises `Complaint` when that is an error."""
 
-    finished: bool
-    """The end mark was seen."""
+    stops: ClassVar[dict[str, Stop]] = {}
+    """The protocol's reasons why an answer ended, where that is neither its end nor a call."""
 
+    def __init__(self, name: str, progress: Callable[[str], None]) -> None:
+        self.finished = False
+        """The end mark was seen."""
+        self._name = name
+        self._progress: Callable[[str], None] = lambda text: progress(repair_surrogates(text))
+        self._model = ""
+        self._stop = ""
+
+    @abstractmethod
     def event(self, payload: bytes) -> None:
         """One event of the stream."""
-        ...
 
+    @abstractmethod
     def whole(self, body: bytes) -> None:
         """The answer of a server that does not stream."""
-        ...
+
+    @abstractmethod
+    def answer(self) -> Answer:
+        """What has arrived so far."""
 
     def ended(self) -> bool:
         """Whether the answer is complete although the stream ended without its end mark."""
-        ...
+        return bool(self._stop)
 
-    def answer(self) -> Answer:
-        """What has arrived so far."""
-        ...
+    def _answer(self, text: str, calls: tuple[Call, ...], usage: Usage, extra: str, refused: str = "") -> Answer:
+        stop = self.stops.get(self._stop, "calls" if calls else "end")
+        return Answer(
+            text=repair_surrogates(text or refused),
+            calls=repair_calls(calls),
+            stop="refusal" if refused and not calls else stop,
+            usage=usage,
+            model=repair_surrogates(self._model) or self._name.partition(":")[2],
+            extra=extra,
+        )
+
+
+def repair_calls(calls: Iterable[Call]) -> tuple[Call, ...]:
+    """The calls with texts that JSON can hold."""
+    return tuple(Call(*(repair_surrogates(part) for part in (c.id, c.name, c.arguments, c.extra))) for c in calls)
 
 
 class Wire:
@@ -158,11 +189,15 @@ class Wire:
         self._longest = longest
         self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
 
-    async def post(self, body: bytes, reader: AnswerReader) -> None:
+    async def post(self, body: bytes, reader: BaseReader) -> None:
         """Send the body and pass the reader everything that comes back."""
         try:
             async with asyncio.timeout(self._longest):
-                await self._exchange(body, reader)
+                link = self._client.link(self._url)
+                async with link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+                    if admitted := ADMITTED.get():
+                        admitted.hear(reply.headers)
+                    await self._read(reply, reader)
         except TimeoutError as error:
             raise _attach_usage(faults.explain_timeout(self._at, self._longest), reader) from error
         except LinkError as error:
@@ -172,15 +207,7 @@ class Wire:
         except TransientError as error:
             raise _attach_usage(error, reader) from error.__cause__
 
-    async def _exchange(self, body: bytes, reader: AnswerReader) -> None:
-        async with self._client.link(self._url).exchange(
-            "POST", self._url, self._headers, body, self._timeouts
-        ) as reply:
-            if admitted := ADMITTED.get():
-                admitted.hear(reply.headers)
-            await self._read(reply, reader)
-
-    async def _read(self, reply: Reply, reader: AnswerReader) -> None:
+    async def _read(self, reply: Reply, reader: BaseReader) -> None:
         chunks = reply.pieces
         if reply.status // 100 != 2:
             raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
@@ -198,7 +225,7 @@ class Wire:
         else:
             await self._read_stream(first, chunks, reader)
 
-    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: AnswerReader) -> None:
+    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: BaseReader) -> None:
         events = Events()
         size = len(first)
         for payload in events.feed(first):
@@ -223,7 +250,7 @@ class Wire:
         if not reader.finished and not reader.ended():
             raise faults.explain_cut_stream(self._at)
 
-    def _check_size(self, size: int, reader: AnswerReader) -> None:
+    def _check_size(self, size: int, reader: BaseReader) -> None:
         if size <= CONTENT:
             return
         said = reader.answer()
@@ -322,7 +349,7 @@ def join_url(base_url: str, path: str) -> str:
     return base.rstrip("/") + path + ("&" if mark and "?" in path else mark) + query
 
 
-def _attach_usage(error: Unavailable, reader: AnswerReader) -> Unavailable:
+def _attach_usage(error: Unavailable, reader: BaseReader) -> Unavailable:
     """An answer that broke off is charged as far as it came."""
     if isinstance(error, TransientError):
         came = reader.answer()

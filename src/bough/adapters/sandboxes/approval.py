@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -40,24 +40,13 @@ class _ApprovedSandbox:
         listed = ", ".join(f"`{pattern}`" for pattern in self._patterns)
         return f"{self._sandbox.says} Commands like {listed} run only when the person allows them."
 
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: WorkFolder,
-        timeout: float,
-        limit: int,
-        progress: Callable[[str], None] = lambda line: None,
-        env: Mapping[str, str] | None = None,
-    ) -> Finished:
+    async def run(self, argv: Sequence[str], *, workspace: WorkFolder, **how: Any) -> Finished:
         pattern = find_matching_pattern(self._patterns, argv)
         if pattern and (why := await self._find_refusal(argv, workspace.env.get("BOUGH_TASK", ""))):
             said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
             said += "way: continue without it, and say at the end what is left to do.\n"
             return Finished(REFUSED, said.encode(errors="replace"), 0.0)
-        return await self._sandbox.run(
-            argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
-        )
+        return await self._sandbox.run(argv, workspace=workspace, **how)
 
     async def _find_refusal(self, argv: Sequence[str], task: str) -> str:
         """Why it must not run; empty when it may."""

@@ -71,9 +71,9 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
 
 
 def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
-    """For a folder in a Python project: its sources in this checkout come before any installed ones, and so do those of
-    the projects around it and `also` others. A virtual environment in which a project is installed as editable would
-    import the person's files, and a check would prove the wrong code."""
+    """Return the variables that put the sources of a Python project in this checkout before any installed ones: those
+    of the folder, of the projects around it and `also` others. A virtual environment in which a project is installed as
+    editable would import the person's files, and a check would prove the wrong code."""
     around = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
     projects = [place for place in around if any((place / name).is_file() for name in _PYTHON_PROJECT)]
     places = [place for project in projects for place in (project / "src", project) if place.is_dir()]

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000
-"""On x86_64, calls of a second kind have this bit: the same calls under other numbers."""
+"""The bit of x86_64's second kind of calls: the same calls under other numbers."""
 
 # name: (x86_64, aarch64); None: that architecture has no such call.
 _NUMBERS: dict[str, tuple[int | None, int]] = {
@@ -98,9 +98,9 @@ _SPECIAL_MODES = 0o6000
 """Set-user-ID and set-group-ID: such a file works outside the sandbox too. (Folders below one with set-group-ID still
 inherit it.)"""
 _MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "mknod": 1, "mknodat": 2}
-"""Which argument of the call is a mode."""
+"""The position of the argument that is a mode."""
 _CREATING = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
-"""Which arguments are flags and mode: the mode counts only when a file is created."""
+"""The positions of the flags and of the mode: the mode counts only when a file is created."""
 _O_CREAT = 0o100 | 0o20000000  # O_TMPFILE's own bit too
 _TERMINAL = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: typing into another terminal."""

@@ -61,9 +61,9 @@ def landlock_abi() -> int:
 def confine(
     writable: Sequence[str], abi: int, families: tuple[int, ...], readable: Sequence[str] | None = None
 ) -> None:
-    """From here on, this thread and what it starts can change files only below (or at) the `writable` paths, read and
-    execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use the calls
-    that `filter` denies. Irrevocable.
+    """Confine this thread and what it starts, for good: they can change files only below (or at) the `writable` paths,
+    read and execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use
+    the calls that `filter` denies.
 
     Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
     too. Paths that do not exist are skipped. ABI 0: no Landlock.
@@ -76,7 +76,9 @@ def confine(
                     prctl(PR_CAPBSET_DROP, capability)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
-        handled = _make_access_mask(abi) | (0 if readable is None else READ)
+        # Every way of changing the file system that this version of Landlock can forbid.
+        later = sum(right for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)) if abi >= since)
+        handled = WRITE_FILE | IN_FOLDERS | later | (0 if readable is None else READ)
         scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
         # The kernel accepts a shorter structure from a caller that knows less; an older one rejects a longer one.
         attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
@@ -135,14 +137,6 @@ def raise_loopback() -> None:
     """Bring up this network namespace's own loopback."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
-
-
-def _make_access_mask(abi: int) -> int:
-    """Every way of changing the file system that this version of Landlock can forbid."""
-    handled = WRITE_FILE | IN_FOLDERS
-    for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
-        handled |= right if abi >= since else 0
-    return handled
 
 
 def _allow_path(ruleset: int, path: str, handled: int) -> None:

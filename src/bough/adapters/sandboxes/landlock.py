@@ -27,7 +27,7 @@ _END = 20_000
 
 
 class Landlock:
-    """Which paths a command may write to, and the home it has."""
+    """Decides which paths a command may write to, and the home it has."""
 
     def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
         """`more`: files and folders that the person makes writable besides the usual ones."""

@@ -36,7 +36,7 @@ HOW = "use off, loopback, registries, allow:HOST,… or on"
 class Network(Struct, frozen=True):
     mode: Literal["off", "loopback", "allow", "on"] = "off"
     hosts: tuple[str, ...] = ()
-    """For `allow`: `example.org`, `*.example.org`, `example.org:8080`."""
+    """The hosts that mode `allow` lets through: `example.org`, `*.example.org`, `example.org:8080`."""
     upstream: str = ""
     """The person's own proxy."""
 

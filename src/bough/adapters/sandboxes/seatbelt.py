@@ -1,4 +1,4 @@
-"""macOS: commands run under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
+"""Runs commands on macOS under a `sandbox-exec` profile. It is based on public knowledge of the profile language and
 untested on a Mac so far, as the banner says.
 
 Everything is denied except what is listed, and of two matching rules the later one counts. A command reads the system,
@@ -65,26 +65,20 @@ class Seatbelt:
         lent = [mount.source for mount in workspace.mounts]
         own = [workspace.root, workspace.scratch, find_private_folder(workspace), *self._writable]
         seen = [*self._readable, *lent, *own]
+        above = {str(folder) for place in seen for folder in PurePosixPath(_resolve(place)).parents}
+        services = [*_SERVICES, *(_OF_THE_NETWORK if network.mode == "on" else ())]
         lines = [
             _BASE,
-            _format_rule(
-                "allow", "mach-lookup", (f"(global-name {_quote(name)})" for name in _allow_services(network))
-            ),
+            _format_rule("allow", "mach-lookup", (f"(global-name {_quote(name)})" for name in services)),
             _format_rule("deny", "file-read*", _subpath_filters(self._hidden)),
             # Opening a file reads the metadata of each folder on the way.
-            _format_rule(
-                "allow", "file-read-metadata", [f"(literal {_quote(place)})" for place in _ancestor_filters(seen)]
-            ),
+            _format_rule("allow", "file-read-metadata", [f"(literal {_quote(place)})" for place in sorted(above)]),
             _format_rule("allow", "file-read*", _subpath_filters(seen)),
             _format_rule("allow", "file-write*", _subpath_filters(own)),
             "(deny file-write-setugid)",
             *_allow_network(network),
         ]
         return "\n".join(lines) + "\n"
-
-
-def _allow_services(network: Network) -> list[str]:
-    return [*_SERVICES, *(_OF_THE_NETWORK if network.mode == "on" else ())]
 
 
 def _allow_network(network: Network) -> list[str]:
@@ -103,10 +97,6 @@ def _format_rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
 
 def _subpath_filters(places: Iterable[Path]) -> list[str]:
     return [f"(subpath {_quote(_resolve(place))})" for place in dict.fromkeys(places)]
-
-
-def _ancestor_filters(places: Iterable[Path]) -> list[str]:
-    return sorted({str(above) for place in places for above in PurePosixPath(_resolve(place)).parents})
 
 
 def _resolve(place: Path) -> str:

@@ -210,7 +210,7 @@ class Command:
             await self._loop.sock_sendall(self._control, request)
 
     async def attend(self, timeout: float) -> str:
-        """Until it has ended, on its own or by us: then why, as a phrase."""
+        """Wait until the command has ended, or end it, and return why as a phrase."""
         try:
             async with asyncio.timeout(timeout):
                 killed = await self._over

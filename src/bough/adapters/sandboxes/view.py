@@ -83,7 +83,8 @@ class FileSystemView:
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
         shared = [place for name in _TOOL_VARIABLES if not is_within(place := env.get(name, ""), self._home)]
         named = [place for place in shared if place.startswith("/") and isdir(place)]
-        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env), *named]
+        tools = [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
+        opened = [*tools, *_list_path_folders(env), *_list_interpreters(env), *named]
         shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
         self._lines = [
             *_list_system(),
@@ -106,26 +107,23 @@ class FileSystemView:
         for target, source in places.items():
             source.mkdir(parents=True, exist_ok=True)
             lines.append(["write", target, _resolve(source), ""])
-        lines += self._overlay_caches(own / "caches")
+        for number, place in enumerate(self._caches):
+            found = _list_mount(Mount(Path(place), "overlay"), own / "caches" / str(number))
+            lines += [["cache", *rest] for _, *rest in found]
         for number, mount in enumerate(workspace.mounts):
             if self._may_be_lent(_resolve(mount.source)):
                 lines += _list_mount(mount, own / f"mount-{number}")
                 lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
-            lines += [_make_line("read", place) for place in _find_resolver()]
+            # Where host names are resolved, when that is not in /etc itself.
+            resolver = _resolve("/etc/resolv.conf")
+            if resolver != "/etc/resolv.conf" and isfile(resolver):
+                lines.append(_make_line("read", resolver))
         # Where two have the same place, the later one counts.
         last = {line[1]: line for line in lines}
         ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
         return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
-
-    def _overlay_caches(self, changes: Path) -> Iterator[Line]:
-        for number, place in enumerate(self._caches):
-            for _, *rest in _list_mount(Mount(Path(place), "overlay"), changes / str(number)):
-                yield ["cache", *rest]
-
-    def _list_tools(self) -> list[str]:
-        return [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
 
     def _is_away(self, place: str) -> bool:
         """It would otherwise be invisible."""
@@ -155,7 +153,7 @@ def _find_home() -> str:
 
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
-    """Which files and folders the mounts refer to: one that was removed and recreated is another."""
+    """Identify the files and folders that the mounts refer to: one that was removed and recreated is another."""
     return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
 
 
@@ -257,10 +255,3 @@ def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
         yield ["over", target, source, _resolve(changes)]
     else:
         yield ["lent", target, source, ""]
-
-
-def _find_resolver() -> Iterator[str]:
-    """Where host names are resolved, when that is not in /etc itself."""
-    place = _resolve("/etc/resolv.conf")
-    if place != "/etc/resolv.conf" and isfile(place):
-        yield place

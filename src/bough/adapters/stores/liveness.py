@@ -1,4 +1,4 @@
-"""Who holds a claim, and whether that process is still there.
+"""Names the process that holds a claim, and tells whether it is still there.
 
 Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
 False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process
@@ -53,7 +53,8 @@ def is_alive(worker: str, folder: Path | None = None) -> bool | None:
     process = _parse_worker(worker)
     if process is None:
         return None
-    present = _is_locked(folder, worker) if folder is not None else None
+    marks = folder.glob(f"{_mark_name(worker)}-*") if folder is not None else ()
+    present = max(map(_is_locked_file, marks), default=None)  # None: this worker shows no presence there.
     # A lock that is held proves life anywhere. One that is not held proves an end only on this machine: on a shared
     # file system other machines' locks may not be seen.
     if present or (present is False and process.same_machine):
@@ -123,11 +124,6 @@ class Presence:
 
 def _mark_name(worker: str) -> str:
     return hashlib.sha256(worker.encode()).hexdigest()[:24]
-
-
-def _is_locked(folder: Path, worker: str) -> bool | None:
-    """None: this worker shows no presence there."""
-    return max((_is_locked_file(path) for path in folder.glob(f"{_mark_name(worker)}-*")), default=None)
 
 
 def _is_locked_file(path: Path) -> bool:

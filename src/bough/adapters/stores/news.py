@@ -26,7 +26,7 @@ class News:
                 call_inotify("inotify_add_watch", self._handle, os.fsencode(path.parent), _WRITTEN)
 
     async def wait(self) -> None:
-        """Until something is written, by anyone; some writes are none of ours."""
+        """Wait until anyone writes something; some writes are none of ours."""
         if self._handle is None:
             await asyncio.sleep(LOOK)
             return

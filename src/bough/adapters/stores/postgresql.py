@@ -237,7 +237,7 @@ class PostgresStore:
         return (row[0] or "") if row is not None else ""  # none: of layout 1, which has no such column
 
     async def holders(self, run: str) -> dict[str, str]:
-        """Which worker holds which task of a run now."""
+        """Return the worker that now holds each task of a run."""
         rows = await self.transact(lambda db: db.all("SELECT task, worker FROM claims WHERE run = %s", run))
         return {task: worker for task, worker in rows if is_alive(worker) is not False}
 

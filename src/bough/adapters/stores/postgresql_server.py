@@ -180,5 +180,5 @@ def strip_password(url: str) -> str:
 
 
 def _join(parts: SplitResult, netloc: str, query: str) -> str:
-    """Not `urlunsplit`: an address without a host, as for a socket, would lose its slashes."""
+    """Do without `urlunsplit`: with it, an address without a host, as for a socket, would lose its slashes."""
     return f"{parts.scheme}://{netloc}{parts.path}{f'?{query}' if query else ''}"

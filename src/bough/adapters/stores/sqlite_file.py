@@ -26,12 +26,12 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 SYNCHRONOUS = "FULL"
-"""In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would take back events that were already
-acted on. (Tests cut no power, and do not wait for the disk.)"""
+"""How SQLite syncs. In WAL mode the default, NORMAL, syncs only at checkpoints: a power cut would undo events that were
+already acted on. (Tests cut no power, and do not wait for the disk.)"""
 BUSY = 10.0
-"""Seconds to wait for another process's write before giving up …"""
+"""Seconds to wait for another process's write before giving up."""
 PATIENCE = 60.0
-"""… and where work would be lost."""
+"""Seconds to wait for another process's write where giving up would lose work."""
 
 _LONGEST_PATH = 500
 """SQLite's own limit is 512, with `-journal` behind it."""
@@ -99,7 +99,7 @@ class Database:
                     raise
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """Like `write`, for callers that do not wait; order is kept."""
+        """Enqueue a write for a caller that does not wait; the order of writes is kept."""
         self._require_open()
         return self._writer.submit(work)
 

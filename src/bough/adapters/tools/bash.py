@@ -12,8 +12,7 @@ from bough.adapters.sandboxes.limits import describe_hit
 from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
-from bough.core.verdict.registry import RUNNERS
-from bough.core.verdict.runners import read_closing
+from bough.core.verdict.registry import RUNNERS, read_closing
 from bough.ports import Finished, ToolResult
 
 _LONGEST = 100_000

@@ -53,7 +53,9 @@ def cut_middle(text: str, limit: int) -> tuple[str, bool]:
     at = int(room * _HEAD)
     newline = text.rfind("\n", at * 3 // 4, at)
     head = at if newline < 0 else newline + 1
-    tail = _start_at_line(text, len(text) - (room - int(room * _HEAD)))
+    start = len(text) - (room - at)
+    newline = text.find("\n", start, start + (len(text) - start) // 4)
+    tail = start if newline < 0 else newline + 1
     gone = text[head:tail]
     lines = gone.count("\n")
     what = f"{lines:,} lines, {len(gone):,} characters" if lines else f"{len(gone):,} characters"
@@ -68,11 +70,6 @@ def cut_line(line: str, limit: int) -> str:
     head = int(room * _HEAD)
     tail = room - head
     return f"{line[:head]} […{len(line) - head - tail:,} characters left out…] {line[-tail:]}"
-
-
-def _start_at_line(text: str, at: int) -> int:
-    newline = text.find("\n", at, at + (len(text) - at) // 4)
-    return at if newline < 0 else newline + 1
 
 
 def pluralize(count: int, noun: str) -> str:

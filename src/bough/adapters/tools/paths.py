@@ -61,7 +61,11 @@ def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> 
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
     # With the separator: `/work/a` must not admit `/work/ab`.
     if real != root and not real.startswith(f"{root}{os.sep}"):
-        raise Refusal(_explain_outside(workspace, path))
+        if os.path.normpath(workspace.folder / path).startswith(f"{workspace.root}{os.sep}"):
+            where = "leads out of the workspace through a link: it can be read with `bash`, but not changed."
+        else:
+            where = f"is outside the workspace: use a path inside, relative to {workspace.folder}."
+        raise Refusal(f"`{path}` {where}")
     steps = Path(real).parts[len(Path(root).parts) :]
     # In lower case, because some file systems do not tell `.GIT` from `.git`.
     if writing and any(step.lower() == ".git" for step in steps):
@@ -86,13 +90,6 @@ def _resolve_folder(folder: Path) -> str:
     """Where a workspace's own folder is. Resolved once: if it is swapped for a link later, everything below it is
     outside."""
     return os.path.realpath(folder)
-
-
-def _explain_outside(workspace: WorkFolder, path: str) -> str:
-    plain = os.path.normpath(workspace.folder / path)
-    if plain.startswith(f"{workspace.root}{os.sep}"):
-        return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, but not changed."
-    return f"`{path}` is outside the workspace: use a path inside, relative to {workspace.folder}."
 
 
 def open_folder(place: WorkspacePath, steps: tuple[str, ...]) -> AbstractContextManager[int]:

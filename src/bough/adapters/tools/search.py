@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -47,24 +48,21 @@ def make_search(ripgrep: str | None) -> Tool:
         arguments=Search,
         example='{"pattern": "def total\\\\(", "path": "src", "glob": "*.py", "context": 2}',
         writes=False,
-        act=_make_act(_make_ripgrep_argv(ripgrep) if ripgrep else _make_grep_argv),
+        act=partial(search, partial(_make_ripgrep_argv, ripgrep) if ripgrep else _make_grep_argv),
     )
 
 
 Argv = Callable[[Search, str, WorkFolder], list[str]]
 
 
-def _make_ripgrep_argv(program: str) -> Argv:
-    def argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
-        options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
-        # Above the workspace is bough's own folder, which ignores everything in it.
-        options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
-        options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
-        options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
-        globs = [f"--glob={arguments.glob}"] if arguments.glob else []
-        return [program, *options, *globs, "--glob=!.git", "--regexp", arguments.pattern, "--", path]
-
-    return argv
+def _make_ripgrep_argv(program: str, arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
+    options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
+    # Above the workspace is bough's own folder, which ignores everything in it.
+    options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
+    options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
+    options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
+    globs = [f"--glob={arguments.glob}"] if arguments.glob else []
+    return [program, *options, *globs, "--glob=!.git", "--regexp", arguments.pattern, "--", path]
 
 
 def _make_grep_argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
@@ -73,41 +71,38 @@ def _make_grep_argv(arguments: Search, path: str, workspace: WorkFolder) -> list
     return [sys.executable, "-I", "-S", "-X", "utf8", str(script), *options]
 
 
-def _make_act(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
-    async def search(arguments: Search, bench: Bench) -> ToolResult:
-        if "\0" in arguments.pattern or "\0" in arguments.glob:
-            raise Refusal("`pattern` and `glob` must not contain a NUL character.", fault=True)
-        place = paths.resolve_path(bench.workspace, arguments.path)
-        what = paths.find_kind(place)
-        if what == "missing":
-            raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
-        if what not in ("file", "folder"):
-            raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
-        finished = await bench.sandbox.run(
-            argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
-        )
-        text = finished.output.decode("utf-8", "replace")
-        lines, matches = _select_matches(text, arguments.limit)
-        if not matches:
-            if finished.killed:
-                return ToolResult(
-                    f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
-                )
-            if finished.exit_status == 1:
-                only = f" in files like {arguments.glob}" if arguments.glob else ""
-                return ToolResult(f"No line in {place.shown} matches `{arguments.pattern}`{only}.")
-            said, _ = cut_middle(to_plain_text(text).strip(), 2_000)
-            return ToolResult(f"The search failed: {said}", ok=False)
-        count = f"{matches:,} match{'es' if matches > 1 else ''}"
+async def search(argv: Argv, arguments: Search, bench: Bench) -> ToolResult:
+    if "\0" in arguments.pattern or "\0" in arguments.glob:
+        raise Refusal("`pattern` and `glob` must not contain a NUL character.", fault=True)
+    place = paths.resolve_path(bench.workspace, arguments.path)
+    what = paths.find_kind(place)
+    if what == "missing":
+        raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
+    if what not in ("file", "folder"):
+        raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
+    finished = await bench.sandbox.run(
+        argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
+    )
+    text = finished.output.decode("utf-8", "replace")
+    lines, matches = _select_matches(text, arguments.limit)
+    if not matches:
         if finished.killed:
-            count = f"at least {count}; the search was killed {finished.killed}"
-        if matches > arguments.limit:
-            count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
-        listed, cut = cut_middle("\n".join(lines), bench.rules.shown - 200)
-        whole = "\n".join(lines).encode() if cut else None
-        return ToolResult(f"{listed}\n({count})", whole=whole)
-
-    return search
+            return ToolResult(
+                f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
+            )
+        if finished.exit_status == 1:
+            only = f" in files like {arguments.glob}" if arguments.glob else ""
+            return ToolResult(f"No line in {place.shown} matches `{arguments.pattern}`{only}.")
+        said, _ = cut_middle(to_plain_text(text).strip(), 2_000)
+        return ToolResult(f"The search failed: {said}", ok=False)
+    count = f"{matches:,} match{'es' if matches > 1 else ''}"
+    if finished.killed:
+        count = f"at least {count}; the search was killed {finished.killed}"
+    if matches > arguments.limit:
+        count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
+    listed, cut = cut_middle("\n".join(lines), bench.rules.shown - 200)
+    whole = "\n".join(lines).encode() if cut else None
+    return ToolResult(f"{listed}\n({count})", whole=whole)
 
 
 def _select_matches(output: str, limit: int) -> tuple[list[str], int]:

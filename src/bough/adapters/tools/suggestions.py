@@ -28,7 +28,8 @@ def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
 
 
 def find_similar_paths(place: WorkspacePath) -> list[str]:
-    """Up to three files or folders like the missing one: of the same name elsewhere, or of a similar name nearby."""
+    """Find up to three files or folders like the missing one: of the same name elsewhere, or of a similar name
+    nearby."""
     wanted = place.steps[-1] if place.steps else ""
     paths = list(_walk(place.root))
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]

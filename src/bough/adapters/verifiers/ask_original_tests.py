@@ -17,8 +17,8 @@ from bough.core.verdict.check_run import MixedRun
 from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.project_check import find_file_check
 from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.registry import narrow
 from bough.core.verdict.renames import apply_new_names
-from bough.core.verdict.runners import narrow
 from bough.core.verdict.texts import Over
 from bough.ports import Workspaces
 

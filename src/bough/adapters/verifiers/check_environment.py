@@ -3,19 +3,24 @@ settings, and what to say when something is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import socket
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.remedies import Remedies
+from bough.adapters.workspaces.python_environment import Environment
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.verdict.check_run import Baseline, CheckRun
+from bough.core.verdict.language import Installation, Missing
 from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
-from bough.core.verdict.paths import last_segment
-from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.paths import is_made_folder, last_segment
+from bough.core.verdict.project_check import find_setup
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.trust.files import Place
 
 Read = Callable[[str], str | None]
@@ -85,3 +90,103 @@ class CheckEnvironment(Struct, frozen=True):
             left_out=known.left_out,
             said=known.said,
         )
+
+
+SHOWN = 8
+ANSWER = 0.3
+"""Seconds in which a service on this machine answers."""
+
+
+class Remedies:
+    """Knows the project's environment and its ignored files."""
+
+    def __init__(self, root: Path, environment: Environment | None, ignored: Callable[[], Sequence[str]]) -> None:
+        self._root = root
+        self.environment = environment
+        self._ignored = ignored
+
+    def look_around(self, missing: Missing) -> Missing:
+        """A service that answers bough itself is running: only commands cannot reach it."""
+        port = missing.name.partition(":")[2]
+        if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
+            return missing
+        try:
+            socket.create_connection(("localhost", int(port)), ANSWER).close()
+        except OSError:
+            return missing
+        return replace(missing, kind="loopback")
+
+    def for_missing(self, missing: Missing, base: Base) -> str:
+        """One or two sentences: how to provide it."""
+        match missing.kind:
+            case "network":
+                how = (
+                    "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
+                    "your settings), or install what it downloads beforehand and pass a check that uses it: "
+                    "`--check CMD`."
+                )
+                return (self._offer_setup(missing, base) or how) + self._mention_left_out()
+            case "service":
+                return (
+                    'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
+                    f"`--accept-failing` continues without it.{self._mention_left_out()}"
+                )
+            case "loopback":
+                return "Let commands reach the services of this machine: pass `--network loopback`."
+            case "submodule":
+                return "Fetch it with `git submodule update --init --recursive`."
+            case "permission":
+                return (
+                    "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does "
+                    f"without it: `--check CMD`.{self._mention_left_out()}"
+                )
+            case "command" if not missing.language:
+                return (
+                    f"Install {missing.name}, or pass another check with `--check CMD` (or `[check] "
+                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
+                )
+            case _:
+                return (self._offer_setup(missing, base) or self._explain_install(missing)) + self._mention_left_out()
+
+    def _offer_setup(self, missing: Missing, base: Base) -> str:
+        """The project's own set-up command, and how to have bough run it."""
+        look = ProjectFiles(base.paths, lambda path: Place(self._root, path, links=True).text() or None)
+        spoken = [language for language in LANGUAGES if missing.language in ("", language.name)]
+        setup, where = next((found for language in spoken if (found := find_setup(language, look))[0]), ("", ""))
+        if not setup:
+            return ""
+        return (
+            f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
+            f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
+        )
+
+    def _explain_install(self, missing: Missing) -> str:
+        found = self.environment
+        prefix = str(found.inside or found.prefix) if found is not None else ""
+        where = found.where if found is not None else ""
+        language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
+        return language.explain_install(missing, Installation(where, prefix))
+
+    def _mention_left_out(self) -> str:
+        names = [name for name in self._ignored() if not _is_generated(name)][:SHOWN]
+        if not names:
+            return ""
+        listed = ", ".join(f"`{name}`" for name in names)
+        return (
+            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
+            "them."
+        )
+
+    def mentioned(self, text: str) -> tuple[str, ...]:
+        """Ignored files that a failing check's output names: it may have needed them."""
+        found = []
+        for name in self._ignored():
+            last = name.rstrip("/").rsplit("/", 1)[-1]
+            if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
+                found.append(name)
+        return tuple(found[:SHOWN])
+
+
+def _is_generated(name: str) -> bool:
+    """What tools regenerate on their own, or what checkouts get anyway."""
+    return is_made_folder(name) or "env" in name.split("/")

@@ -8,34 +8,35 @@ expectations), and what is tested cannot tell which one it is in. Installed pack
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import decode_output
-from bough.adapters.verifiers.baselines import Baselines
-from bough.adapters.verifiers.check_artifacts import has_completed, load_report, read_altered, touch_files
 from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
-from bough.core.acceptance.verdict import Check
+from bough.adapters.workspaces import disk
+from bough.core.acceptance.verdict import Case, Check
 from bough.core.errors import SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.cases import strip_root
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, strip_root
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
-from bough.core.verdict.runner import Progress
-from bough.core.verdict.runners import (
+from bough.core.verdict.registry import (
+    RUNNERS,
     count_progress,
     has_refused,
     instrument,
@@ -43,7 +44,94 @@ from bough.core.verdict.runners import (
     read_closing_lines,
     read_results,
 )
-from bough.ports import Finished, Sandbox, Workspace, Workspaces
+from bough.core.verdict.runner import Progress
+from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
+from bough.trust import handles
+from bough.trust.files import Place
+
+FORMAT = 7
+"""The version of the entries' format: those of an earlier bough say too little, and are not read."""
+Measure = Callable[[], Awaitable[Baseline]]
+
+
+class Baselines:
+    """Keeps what a check reported at the base of a task, measured in parallel with the work and at most once at a time,
+    however many tasks need it.
+
+    The result depends on the base tree, the command and its surroundings (interpreter, installed packages, variables),
+    so it is stored under these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time. A
+    check that failed in an earlier process runs again: what it lacked may be there by now."""
+
+    def __init__(self, folder: Path, surroundings: str = "") -> None:
+        """`surroundings`: what identifies the environment that checks run in."""
+        self._folder = folder
+        self._surroundings = surroundings
+        self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
+
+    def forget(self, tree: str, check: Check) -> None:
+        """Measure again when this is next asked."""
+        self._path(tree, check).unlink(missing_ok=True)
+
+    def find_time(self, tree: str, check: Check) -> float:
+        """When the check's result at this tree was kept; 0: it is not."""
+        with suppress(FileNotFoundError):
+            return self._path(tree, check).stat().st_mtime
+        return 0.0
+
+    def know(self, tree: str, check: Check, known: Baseline) -> None:
+        """The check's result at this tree was seen elsewhere."""
+        _save(self._path(tree, check), known)
+
+    def look(self, tree: str, check: Check) -> Baseline | None:
+        """What is known by now, without waiting."""
+        path = self._path(tree, check)
+        task = self._under_way.get(path)
+        if task is not None and task.done() and not task.cancelled() and task.exception() is None:
+            return task.result()
+        return _load(path)
+
+    def _path(self, tree: str, check: Check) -> Path:
+        # With the surroundings (interpreter, packages, settings), because the same tree fails or passes depending on
+        # them.
+        key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
+        return self._folder / f"{tree}-{key}.{FORMAT}.json"
+
+    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Baseline]:
+        path = self._path(tree, check)
+        task = self._under_way.get(path)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            task = self._under_way[path] = asyncio.create_task(_load_or_measure(path, measure))
+        return task
+
+    async def close(self) -> None:
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+
+async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
+    # A failure may have been the machine's, or chance: only what passed is still known in a later process.
+    if (kept := _load(path)) is not None and kept.exit_status == 0:
+        return kept
+    known = await measure()
+    _save(path, known)
+    return known
+
+
+def _load(path: Path) -> Baseline | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Baseline)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+
+
+def _save(path: Path, known: Baseline) -> None:
+    # Traces would only fill the disk.
+    outcomes = tuple(Case(case.id, case.outcome, case.message) for case in known.report.cases)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes)))
+    Place(path.parent, path.name).write(body)
+
 
 BASELINE = "@baseline"
 OWNED = b"is now a copy that belongs to this workspace: run the command again."
@@ -90,12 +178,12 @@ class CheckRunner:
         self._sweeping: dict[str, asyncio.Task[None]] = {}
         self._results: dict[_Key, asyncio.Task[CheckRun]] = {}
         self._lenders: dict[tuple[str, str], Path] = {}
-        """By run and task: workspaces with packages of their own."""
+        """Workspaces with packages of their own, by run and task."""
         self.baselines = Baselines(home / "baselines", environment.surroundings)
 
     async def prepare(self, work: Work, workspace: Workspace) -> None:
-        """Before a verdict: the packages that were installed in the task's workspace are lent to its checks from now
-        on. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
+        """Lend the packages that were installed in the task's workspace to its checks from now on; called before each
+        verdict. They are in no tree, so what an earlier verdict's checks said with them is forgotten."""
         key = work.run.name, work.task.id
         self._lenders.pop(key, None)
         if await workspace.lends(work.task.tree):
@@ -156,13 +244,14 @@ class CheckRunner:
             return asyncio.create_task(measure())
         return self.baselines.begin(tree, work.check, measure)
 
-    async def require_commands(self, task: Task, check: Check, ran: CheckRun, known: Baseline) -> None:
-        """What only the end of a check needs (a linter after the tests) shows when all tests pass, which they did not
-        at the base: it is no bug of the work, and no hunter could repair it."""
+    async def require_commands(self, work: Work, ran: CheckRun, known: Baseline) -> None:
+        """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
+        shows when all tests pass, which they did not at the base: it is no bug of the work, and no hunter could repair
+        it."""
         if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
             return
-        base = Base({}, await self._workspaces.paths(task.base), task.step.instructions)
-        lacks = find_missing(ran.finished.exit_status, check.command, ran.text, ran.report, base)
+        base = Base({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
+        lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
             raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
 
@@ -256,3 +345,67 @@ def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace
 def to_argv(command: str) -> list[str]:
     """A command line as its words; as one line for a shell when it needs one."""
     return split_argv(command) or [shutil.which("bash") or "sh", "-c", command]
+
+
+READ_MOST = 2_000_000
+LARGEST_REPORT = 64 * 1024 * 1024
+
+
+def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
+    """Make those of the files that exist look as if they had just been written."""
+    for path in paths:
+        folder, _, name = os.fsencode(path).rpartition(b"/")
+        with suppress(OSError), handles.open_folder(os.fsencode(workspace.root), folder) as place:
+            os.utime(name, dir_fd=place, follow_symlinks=False)
+
+
+def load_report(path: Path) -> bytes | None:
+    """The report, unless no runner would write it: the tests' own code could have made it."""
+    try:
+        body = Place(path.parent, path.name).read(LARGEST_REPORT + 1)
+    except OSError:
+        return None
+    return body if len(body) <= LARGEST_REPORT else None
+
+
+def has_completed(report: Path) -> bool:
+    """A runner left what it writes, next to the report, at the very end of a whole session."""
+    ends = {runner.leaves for runner in RUNNERS if runner.leaves}
+    return any(Place(report.parent, f"{report.name}{end}").is_regular() for end in ends)
+
+
+def read_altered(
+    workspace: WorkFolder, texts: Mapping[str, str], altered: Iterable[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the altered texts as they were and as they are; the first has also those that are gone."""
+    changed = [path for path in altered if path in texts]
+    found = {}
+    for path in changed:
+        place = Place(workspace.root, path)
+        # A check may have made it a terabyte: a file longer than anything it is compared with is another file. Or a
+        # pipe, which is not a file. Or unreadable.
+        with suppress(OSError):
+            top = os.fsencode(workspace.root)
+            body = (
+                place.target().encode()
+                if place.kind == "link"
+                else disk.read_below(top, os.fsencode(path), LARGEST_REPORT)
+            )
+            if body is not None:
+                found[path] = body.decode(errors="replace")
+    return {path: texts[path] for path in changed}, found
+
+
+def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
+    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
+    root = os.path.realpath(workspace.root)
+
+    def read(path: str) -> str | None:
+        inside = os.path.relpath(os.path.join(root, path), root)  # noqa: PTH118 - as text: nothing is looked at
+        try:
+            body = Place(root, inside, links=True).read(READ_MOST + 1)
+        except OSError:
+            return None
+        return body.decode(errors="replace") if len(body) <= READ_MOST else None
+
+    return read

@@ -15,7 +15,7 @@ from bough.slots import UrgentSlots
 
 
 def count_processors() -> int:
-    """Those that this process may use."""
+    """Count the processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 

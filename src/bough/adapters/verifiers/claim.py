@@ -17,12 +17,13 @@ from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.verdict import canary, original_tests, rulings
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.plain_program import PlainResult, Source, make_plain_check, read_result
-from bough.core.verdict.runners import PLAIN
+from bough.core.verdict.registry import PLAIN
 from bough.ports import Workspace, Workspaces
 
 SINGLY = 20.0
-"""Seconds in which a check whose tests have no names is asked about its expectations one by one, at most so many:"""
+"""Seconds in which a check whose tests have no names is asked about its expectations one by one."""
 MOST_SINGLE = 6
+"""Expectations that are asked about one by one at the most."""
 NOT_ASKED = "no expected value was found that could be made wrong"
 FAILS = "fails, as it should, when its expected values are made wrong"
 PASSES = "also passes with wrong expected values: it proves nothing"
@@ -67,8 +68,8 @@ class ClaimTest:
         return await self._ask_wrongly(work, old, new, done)
 
     def _draw(self, work: CheckedWork, claims: list[str]) -> list[str]:
-        """At most so many: those that the request names, and others by chance, which nobody can foresee. The same ones
-        whenever the claim is the same."""
+        """Choose the tests to ask: those that the request names first, then others by chance, so that nobody can
+        foresee them. The same claim always gets the same ones."""
         key = tuple(claims)
         if key not in self._drawn:
             shuffled = random.SystemRandom().sample(claims, len(claims))

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
-from bough.adapters.verifiers.check_artifacts import make_reader
-from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
+from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
 from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
@@ -30,7 +29,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings, test_files
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
 from bough.core.verdict.missing import still_aside
-from bough.core.verdict.runners import narrow
+from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
 from bough.ports import Judgement, Workspace
 
@@ -67,7 +66,7 @@ class Judge:
         # Before anything is concluded from a failure, since a flaky test would send a bug hunter after nothing.
         ran, flaky = await self._rerun_failing(work, first, say)
         known = await self._runner.at_tree(work, task.base)
-        await self._runner.require_commands(task, check, ran, known)
+        await self._runner.require_commands(work, ran, known)
         judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.

@@ -93,8 +93,8 @@ class Prober:
     async def _run_together(
         self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules, say: Say
     ) -> tuple[set[str], bool]:
-        """Those that pass in one process with the others, and whether there was such a run; one that does not pass is
-        run alone."""
+        """Run the probes in one process. Return those that pass, and whether there was such a run; one that does not
+        pass is run alone later."""
         command = probe_forms.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
             return set(), False
@@ -130,8 +130,8 @@ class Prober:
         workspace: Workspace,
         say: Say,
     ) -> list[Probed]:
-        """Those that pass run once more where the code cannot tell that it is tested: one that fails there shows that
-        it can. Not by chance: it must fail there twice."""
+        """Run the probes that passed once more where the code cannot tell that it is tested. One that fails there shows
+        that the code can tell; it must fail there twice, so that chance is ruled out."""
         programs: list[PlainProgram] = []
         groups: list[list[Probe]] = []
         passed = {result.name for result in results if result.outcome == "passed"}

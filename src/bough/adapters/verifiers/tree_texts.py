@@ -76,8 +76,8 @@ def _kinds(command: str) -> dict[str, bool]:
 
 
 def watched(path: str, command: str) -> bool:
-    """Like `test_files.is_watched`, for hundreds of thousands of paths: what has a language is decided by folder and
-    suffix."""
+    """Say the same as `test_files.is_watched`, fast enough for hundreds of thousands of paths: a path with a language
+    is decided by its folder and suffix."""
     folder, _, name = path.rpartition("/")
     kind = f"{folder}/.{name.rpartition('.')[2]}" if "." in name else ""
     known = _kinds(command).get(kind) if kind else None
@@ -92,7 +92,7 @@ class Texts:
     def __init__(self, workspaces: Workspaces) -> None:
         self._workspaces = workspaces
         self._trees: dict[tuple[str, str], TreeTexts] = {}
-        """By tree and command."""
+        """The texts of each tree, by tree and command."""
         self._known: dict[str, str] = {}
 
     async def of(self, tree: str, command: str = "", needed: Collection[str] = ()) -> TreeTexts:

@@ -80,13 +80,10 @@ def _may_borrow(root: Path, objects: str) -> bool:
         back = Place(own, "gitdir").text().strip()
         worktree = re.search(r"^\s*worktree = (.+)$", Place(own, "config").text(), re.MULTILINE)
         home = back.removesuffix("/.git") or (str(own / worktree[1]) if worktree else "")
-        return bool(home) and os.path.realpath(home) == os.path.realpath(root) and _is_above(git, own)
+        above = (os.path.realpath(own), os.path.realpath(own.parent.parent))  # `.git` of `.git/worktrees/NAME`
+        same = bool(home) and os.path.realpath(home) == os.path.realpath(root)
+        return same and os.path.realpath(git) in above
     return git == root / ".git" and Place(root, ".git").is_folder()
-
-
-def _is_above(git: Path, own: Path) -> bool:
-    """`.git` of `.git/worktrees/NAME`, or the same."""
-    return os.path.realpath(git) in (os.path.realpath(own), os.path.realpath(own.parent.parent))
 
 
 def _read_history(git: Git, root: Path) -> History:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -166,9 +167,11 @@ class Applying(Struct, eq=False):
             self._done += 1
             folder = os.path.dirname(full)
             self._touched.add(folder)
-            while folder != self.top and _remove_if_empty(folder):
-                folder = os.path.dirname(folder)
-                self._touched.add(folder)
+            with suppress(OSError):  # this one is not empty
+                while folder != self.top:
+                    os.rmdir(folder)
+                    folder = os.path.dirname(folder)
+                    self._touched.add(folder)
 
     def _write_all(self, moves: list[Move]) -> None:
         contents = self.git.blobs([move.target.id for move in moves if move.target is not None])
@@ -231,14 +234,6 @@ def _is_in_the_way(path: bytes, written: Tracked) -> bool:
         if path in written.paths:
             return True
     return False
-
-
-def _remove_if_empty(folder: bytes) -> bool:
-    try:
-        os.rmdir(folder)
-    except OSError:
-        return False
-    return True
 
 
 def _drop_empty_folder(full: bytes) -> None:

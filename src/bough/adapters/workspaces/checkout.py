@@ -20,13 +20,16 @@ from bough.adapters.workspaces.file_index import (
     Folder,
     Tracked,
     find_differing,
+    get_kind,
+    is_sure,
     join_path,
+    look_at,
+    make_stamp,
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Trash
-from bough.adapters.workspaces.stamps import get_kind, is_sure, look_at, make_stamp
 from bough.core.errors import WorkspaceError
 from bough.trust import handles
 
@@ -107,7 +110,12 @@ def reclaim(
                 found.folders[path].files = _untouched(handle, here, there, inner, trash)
     finally:
         folders.close()
-    lacking = dict(_lacking(found, wanted, looked))
+    lacking = {
+        join_path(path, name): Entry(*file[:2])
+        for path in looked
+        for name, file in wanted.folders[path].files.items()
+        if name not in found.folders[path].files
+    }
     for path, file in fill(git, top, lacking, clock).items():
         parent, _, name = path.rpartition(b"/")
         found.folders[parent].files[name] = file  # its tree is known: it is the wanted one
@@ -166,25 +174,15 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
         for name, entry in present:
             was, now = known.files.get(name), wanted.files.get(name)
             info = entry.stat(follow_symlinks=False)
-            if was is not None and _still(was, info) and now is not None and was[:2] == now[:2]:
+            # As bough wrote it, and without another name.
+            same = was is not None and was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
+            if same and was is not None and now is not None and was[:2] == now[:2]:
                 kept[name] = was
             elif not stat.S_ISDIR(info.st_mode):
                 handles.remove_in(handle, name)
             elif name not in inner:
                 trash.put_in(handle, name)
     return kept
-
-
-def _still(was: File, info: os.stat_result) -> bool:
-    """Whether a file is as bough wrote it, and has no other name."""
-    return was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
-
-
-def _lacking(found: FileIndex, wanted: FileIndex, looked: Iterable[bytes]) -> Iterator[tuple[bytes, Entry]]:
-    for path in looked:
-        for name, file in wanted.folders[path].files.items():
-            if name not in found.folders[path].files:
-                yield join_path(path, name), Entry(*file[:2])
 
 
 def restore(

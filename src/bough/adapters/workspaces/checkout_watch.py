@@ -1,5 +1,5 @@
-"""Which folders of a checkout may have changed since they were last scanned, as the system reports it (inotify): so
-that scanning again costs what changed, not what is there.
+"""Tells which folders of a checkout may have changed since they were last scanned, as the system reports it (inotify),
+so that scanning again costs what changed, not what is there.
 
 Promises: a folder that is not named did not change, as far as the system reports. When it may have missed something
 (more happened than it remembers, more folders than it watches), the answer is that nothing is known, and everything is
@@ -139,7 +139,8 @@ class CheckoutWatch:
 
 
 class _Share:
-    """At most half of what the system lets a person watch: their editor needs some too."""
+    """Limits the folders that are watched to half of what the system lets a person watch: their editor needs some
+    too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -25,7 +25,7 @@ def list_compiled(ignored: Iterable[str]) -> list[str]:
 
 
 def list_sources(paths: Iterable[bytes]) -> list[str]:
-    """Which of a project's files are compiled."""
+    """List those of a project's files from which modules are compiled."""
     named = (path.decode(errors="surrogateescape") for path in paths)
     return [path for path in named if f".{path.rpartition('.')[2].lower()}" in SOURCES]
 

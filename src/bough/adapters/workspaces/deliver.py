@@ -128,7 +128,6 @@ def _run_git(
     root: Path,
     args: Sequence[str],
     feed: str | bytes = "",
-    env: Mapping[str, str] | None = None,
     fine: Sequence[int] = (0,),
     hooks: bool = False,
 ) -> str:
@@ -136,7 +135,7 @@ def _run_git(
     around = dict(os.environ) if hooks else make_environment()
     argv = ["git", "-C", str(root), *(() if hooks else HARMLESS), *args]
     try:
-        done = run_program(argv, project=root, env={**around, **(env or {})}, feed=body)
+        done = run_program(argv, project=root, env=around, feed=body)
     except FileNotFoundError:
         raise WorkspaceError("git was not found on PATH: install git.") from None
     if done.returncode not in fine:

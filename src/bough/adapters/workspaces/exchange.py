@@ -10,6 +10,7 @@ a run starts from goes there instead, as the branch refs/bough/trees/TREE, and o
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import re
 import shutil
@@ -104,24 +105,16 @@ class Exchange:
             return
         # One at a time: while one task of this worker fetches a tree, its own object can be here before what it names.
         with self._bringing:
-            self._bring(tree)
-
-    def _bring(self, tree: str) -> None:
-        if not self._is_here(tree):
+            if self._is_here(tree):
+                self._here.add(tree)
+                return
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
-            lacking = []
-            for found in chain:
-                if self._is_here(found):
-                    break
-                lacking.append(found)
+            lacking = list(itertools.takewhile(lambda found: not self._is_here(found), chain))
             # Oldest first. A tree counts as present when its own object is, so everything it builds on must be here
             # before it.
             for found in reversed(lacking):
                 self._bring_one(found)
                 self._here.add(found)
-            if not chain:
-                return
-        self._here.add(tree)
 
     def _is_here(self, tree: str) -> bool:
         return bytes.fromhex(tree) in self._repository.existing([bytes.fromhex(tree)])

@@ -1,11 +1,13 @@
-"""Which files are below a folder, and the trees that they form. Scans share what did not change between them, so that
-the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
+"""Keeps which files are below a folder, and the trees that they form. Scans share what did not change between them, so
+that the cost of a scan, a tree and a comparison depends on what changed, not on what is there."""
 
 # Paths are bytes: a name on disk need not be text.
 
 from __future__ import annotations
 
 import gc
+import os
+import struct
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,40 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces.objects import Batch
+
+STAMP = struct.Struct("<qqqQIII")
+SECOND = 1_000_000_000
+
+
+def make_stamp(info: os.stat_result) -> bytes:
+    """What tells whether a file or folder has changed, in few bytes, because there may be hundreds of thousands."""
+    # With ctime and inode, because any program can set mtime back (tar, `touch -r`), and no command can set ctime.
+    return STAMP.pack(
+        info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode, info.st_uid, info.st_gid
+    )
+
+
+def look_at(path: bytes, top: int) -> bytes:
+    """The stamp of what is at a path below the folder with this handle (otherwise most of a long path would be walked
+    again for each of very many files); empty when there is nothing. Does not follow a link."""
+    try:
+        return make_stamp(os.stat(path or b".", dir_fd=top, follow_symlinks=False))
+    except OSError:
+        return b""
+
+
+def get_kind(stamp: bytes) -> tuple[int, int]:
+    """Size and mode."""
+    _, _, size, _, mode, _, _ = STAMP.unpack(stamp)
+    return size, mode
+
+
+def is_sure(stamp: bytes, now: int, tick: int = 1) -> bool:
+    """Whether something with this stamp, unwritten between then and now, was last written before now. `tick`: the
+    resolution in nanoseconds at which stamps are compared later."""
+    written, changed, *_ = STAMP.unpack(stamp)
+    return bool(max(written, changed) // tick < now // tick)
+
 
 PLAIN, EXECUTABLE, LINK, FOLDER = b"100644", b"100755", b"120000", b"40000"
 _pause_lock = threading.Lock()

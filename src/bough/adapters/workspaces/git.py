@@ -58,9 +58,6 @@ from bough.ports import Mount
 from bough.trust import handles
 from bough.trust.files import Place
 
-_LEFTOVER = 24 * 3600.0
-_TEXT = 16 << 20
-"""Bytes of a file that are read as text."""
 _KEPT = "refs/kept/"
 """While objects are removed: what journals name is in no branch."""
 _FEW = 0.1
@@ -154,7 +151,9 @@ class GitWorkspaces(GitTrees):
         if record is None:
             settled = False
         else:
-            settled = settled and not self._has_ignored(mine.paths ^ person_repository.split_paths(record.note))
+            # Where a rule ignores a path, it matters whether git tracks it.
+            moved = mine.paths ^ person_repository.split_paths(record.note)
+            settled = settled and not (moved and repository.ignores(self._top, moved) - {b""})
             scanner.compare = partial(record.list_changed, git, self._top, asked=altered)
         with Batch(repository.objects, ask=True) as batch:
             found = scanner.scan(before if record is not None else None, mine, batch, settled=settled)
@@ -175,10 +174,6 @@ class GitWorkspaces(GitTrees):
             if last is not None and self._repository.existing([last]):
                 return known
         return None, FileIndex()
-
-    def _has_ignored(self, paths: Collection[bytes]) -> bool:
-        """Whether a rule ignores one of these paths: then it matters whether git tracks it."""
-        return bool(paths) and bool(self._repository.ignores(self._top, paths) - {b""})
 
     async def open(
         self,
@@ -246,7 +241,9 @@ class GitWorkspaces(GitTrees):
             with self._lock_for(checkout):
                 return self._remake_checkout(checkout, scratch, replace(wanted, tree=tree))
 
-        made = self._made.get(checkout) or (self._load_made(checkout) if found is None else None)
+        made = self._made.get(checkout)
+        if made is None and found is None and (written := saved_scan.load(_find_index(checkout))) is not None:
+            made = self._made[checkout] = Made(*written)  # What an earlier bough process wrote there.
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
@@ -271,12 +268,6 @@ class GitWorkspaces(GitTrees):
         )
         workspace.surround(mounts, env, lambda: self._furnish(checkout, native))
         return workspace
-
-    def _load_made(self, checkout: Path) -> Made | None:
-        """What an earlier bough process wrote in a checkout, when that is known."""
-        if (known := saved_scan.load(_find_index(checkout))) is not None:
-            self._made[checkout] = Made(*known)
-        return self._made.get(checkout)
 
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
@@ -324,8 +315,9 @@ class GitWorkspaces(GitTrees):
                 copy_tree(self._root / name, checkout / name)
 
     def _comes_along(self, name: str) -> bool:
-        """Only what is ignored: everything else is already in the tree, as it was when the run started. And only what
-        is in the project: a link there could lead to the person's home."""
+        """Whether a checkout gets this file or folder of the person's. It must be ignored, because everything else is
+        already in the tree as it was when the run started; and it must be in the project itself, because a link there
+        could lead to the person's home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
         return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
 

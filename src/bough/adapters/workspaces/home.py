@@ -152,8 +152,8 @@ def _make_config(repo: Path) -> str:
         "\trepositoryformatversion = 0",
         "\tbare = false",
         # git finds out in the same way, but only when it creates a repository itself.
-        f"\tignorecase = {_format_bool((repo / 'hEaD').exists())}",
-        f"\tprecomposeunicode = {_format_bool(sys.platform == 'darwin')}",
+        f"\tignorecase = {str((repo / 'hEaD').exists()).lower()}",
+        f"\tprecomposeunicode = {str(sys.platform == 'darwin').lower()}",
         "\thooksPath = /dev/null",
         "\tfsmonitor = false",
         "\tquotePath = false",
@@ -164,7 +164,3 @@ def _make_config(repo: Path) -> str:
         "\tauto = false",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _format_bool(value: bool) -> str:
-    return "true" if value else "false"

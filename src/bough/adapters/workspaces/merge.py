@@ -23,8 +23,14 @@ from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entr
 from bough.adapters.workspaces.git_program import Git, find_git_version
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.core.errors import WorkspaceError
-from bough.core.merge.conflict_hunks import OURS, THEIRS, name_sides, parse_conflicts, unite_additions
-from bough.core.merge.lockfiles import find_remake_command
+from bough.core.merge.conflict_hunks import (
+    OURS,
+    THEIRS,
+    find_remake_command,
+    name_sides,
+    parse_conflicts,
+    unite_additions,
+)
 
 NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""
@@ -140,7 +146,7 @@ class _Joining(Struct, eq=False):
     batch: Batch
     tree: bytes
     labels: tuple[bytes, ...]
-    """git's names for ours and theirs."""
+    """The names that git shows for ours and theirs."""
     put: dict[bytes, Entry | None] = field(default_factory=dict)
     """New contents of paths; None: the path is removed."""
     both: dict[bytes, Entry | None] = field(default_factory=dict)

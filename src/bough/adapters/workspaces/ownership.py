@@ -1,5 +1,5 @@
-"""Which process works in a checkout: noted beside it, before there is anything to own. Whoever clears up can then ask
-whether that process lives, and leaves alone what belongs to another."""
+"""Notes which process works in a checkout, beside it and before there is anything to own. Whoever clears up can then
+ask whether that process lives, and leaves alone what belongs to another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ENDING = ".owner"
 
 
 def take(checkout: Path, task: str) -> None:
-    """From now on the checkout belongs to this process, for this task."""
+    """Make the checkout belong to this process, for this task."""
     note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}"
     disk.in_folder(note.parent, lambda: note.write_text(owner, "utf-8", "surrogatepass"))
 

@@ -22,7 +22,7 @@ LIMIT = 20_000_000
 SHOWN = 2_000
 """Characters of a failed set-up's output that are shown."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
-"""For bash: whether anything listens there, as the commands of the checkout see it."""
+"""The bash command that tells whether anything listens at a port, as the commands of the checkout see it."""
 
 
 class ProvisionedWorkspace:

@@ -35,7 +35,7 @@ class Environment(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """For people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
+        """The environment in words for people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
         place = self.inside or _shorten(self.prefix)
         if self.by.startswith("$"):
             return f"the environment in {place} ({self.by})"
@@ -184,11 +184,7 @@ def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | No
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
     ]
     made = [place for place in places if not place.name.endswith("-build") and has_interpreter(place)]
-    return min(made, key=_rank_tests_first, default=None)
-
-
-def _rank_tests_first(place: Path) -> tuple[bool, str]:
-    return not place.name.startswith("hatch-test"), place.name
+    return min(made, key=lambda place: (not place.name.startswith("hatch-test"), place.name), default=None)
 
 
 def _find_pipenv(project: Place, env: Mapping[str, str], home: Path) -> Path | None:

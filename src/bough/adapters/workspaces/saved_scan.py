@@ -19,9 +19,17 @@ from msgspec import Struct
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.checkout_watch import ChangedFolders
-from bough.adapters.workspaces.file_index import File, FileIndex, Folder, pause_collector
+from bough.adapters.workspaces.file_index import (
+    SECOND,
+    STAMP,
+    File,
+    FileIndex,
+    Folder,
+    is_sure,
+    look_at,
+    pause_collector,
+)
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.stamps import SECOND, STAMP, is_sure, look_at
 
 EXTENSION = b"BOUG"
 """An upper-case name: git may ignore the extension."""

@@ -1,4 +1,4 @@
-"""Which files are below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
+"""Finds the files below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
 snapshots of a workspace and restoring one.
 
 Promises: links are kept as links and never followed; folders are entered by handle, so that none can be swapped for a
@@ -33,11 +33,12 @@ from bough.adapters.workspaces.file_index import (
     FileIndex,
     Folder,
     Tracked,
+    is_sure,
     join_path,
+    make_stamp,
     pause_collector,
 )
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.stamps import is_sure, make_stamp
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 
@@ -45,10 +46,9 @@ HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
 
 _TICK = 50_000_000
-"""Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's, if its stamps are
-fine …"""
+"""Nanoseconds within which two writes may get the same time stamp on a disk other than the clock's."""
 _COARSE_TICK = 2_100_000_000
-"""… and if they are whole seconds."""
+"""The same on a disk whose time stamps are whole seconds."""
 
 _GB = 1_000_000_000
 _LONGEST = 4_000
@@ -96,7 +96,7 @@ class Scanner(Struct):
 
     top: bytes
     ignores: Callable[[Collection[bytes]], set[bytes]]
-    """Which of these paths an ignore rule names."""
+    """Returns those of the paths that an ignore rule names."""
     clock: Callable[[], int]
     """The disk's own."""
     own: bool = True
@@ -371,7 +371,8 @@ class _Look:
                 )
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
-                mode, id = LINK, self._read_link(name, within)
+                target = os.readlink(name, dir_fd=within)
+                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else disk.compute_text_id(target)
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
                 contents = self._read_contents(path, within, info.st_size)
@@ -381,10 +382,6 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):  # gone since its folder was read
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now))
-
-    def _read_link(self, name: bytes, within: int) -> bytes:
-        target = os.readlink(name, dir_fd=within)
-        return self._batch.add(b"blob", target) if self._batch is not None else disk.compute_text_id(target)
 
     def _read_rules(self, folder: bytes) -> bytes:
         try:

@@ -25,7 +25,7 @@ NAMES = frozenset(
     b"venv".split()
 )
 BUILT = frozenset(b".tox .nox target".split())
-"""Only where commands write to a layer of their own."""
+"""Further names, of folders that are shared only where commands write to a layer of their own."""
 _DEEPEST = 2
 """Folders below the top that are searched: `packages/web/node_modules`."""
 

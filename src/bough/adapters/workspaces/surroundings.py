@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.python_environment import Environment
+from bough.adapters.workspaces.shared_folders import find_candidates
+from bough.core.errors import UsageError
+from bough.trust.files import Place
 from bough.trust.programs import run_program
 
 TASK, PORT = "BOUGH_TASK", "PORT"
@@ -23,7 +28,7 @@ class Surroundings(Struct, frozen=True):
     link: tuple[str, ...] = ()
     """Ignored files and folders of the person's that a checkout links to."""
     copy: tuple[str, ...] = ()
-    """… and those that it gets a copy of, fresh for every check."""
+    """Ignored files and folders of the person's that a checkout gets a copy of, fresh for every check."""
     sources: tuple[str, ...] = ()
     """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -81,3 +86,62 @@ def rewrite_interpreters(folder: Path, source: Path) -> None:
             body = program.read_bytes()
             if body.startswith(old):
                 program.write_bytes(new + body.removeprefix(old))
+
+
+def fingerprint_environment(
+    root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]
+) -> str:
+    """Changes with everything besides the tree that a check may find different. `env`: the variables that commands
+    see."""
+    parts = [f"{name}={value}" for name, value in sorted({**env, **surroundings.variables}.items())]
+    found = surroundings.environment
+    places = [found.prefix] if found is not None else []
+    places += [root / os.fsdecode(path) for path in find_candidates(os.fsencode(root))]
+    places += [root / name for name in (*surroundings.link, *surroundings.copy)]
+    parts += [mark for place in dict.fromkeys(places) for mark in _list_marks(place)]
+    path = os.pathsep.join([*([str(found.prefix / "bin")] if found is not None else []), env.get("PATH", os.defpath)])
+    parts += [os.path.realpath(shutil.which(name, path=path) or "") for name in ("python3", "node", "go", "cargo")]
+    parts += [repr(setting) for setting in settings]
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+def _list_marks(place: Path) -> list[str]:
+    """When packages were last added or removed: package managers touch these."""
+    inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
+    found = []
+    for path in (place, *inner):
+        try:
+            found.append(f"{path} {path.stat().st_mtime_ns}")
+        except OSError:
+            continue
+    return found
+
+
+_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
+
+
+def read_variables(path: Place) -> dict[str, str]:
+    """The variables of a file. Quotes around a value are removed; nothing is expanded or run."""
+    try:
+        text = path.read().decode("utf-8")
+    except OSError:
+        raise UsageError(
+            f"[workspace] env_file: {path} cannot be read: it must be a regular file of the project, and no link out "
+            "of it."
+        ) from None
+    except UnicodeDecodeError:
+        raise UsageError(f"[workspace] env_file: {path} is not a text file in UTF-8.") from None
+    found = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            raise UsageError(f"[workspace] env_file: line {number} of {path} is not NAME=VALUE.")
+        value = match[2]
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            inner = value[1:-1]
+            found[match[1]] = inner.replace("\\n", "\n").replace('\\"', '"') if value[0] == '"' else inner
+        else:
+            found[match[1]] = re.sub(r"\s+#.*$", "", value)
+    return found

@@ -14,8 +14,7 @@ from bough.adapters.workspaces.file_index import LINK, Entry, File, write_tree
 from bough.adapters.workspaces.home import prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.repository import Repository, TreeContents, require_tree_id
-from bough.adapters.workspaces.tree_cache import find_moves, make_move
+from bough.adapters.workspaces.repository import Repository, TreeContents, find_moves, make_move, require_tree_id
 from bough.adapters.workspaces.workspace import in_thread
 from bough.core.active_files import Edge, find_edge
 from bough.core.verdict.texts import LineCount

@@ -43,6 +43,8 @@ class ShownCase(Struct, frozen=True, omit_defaults=True):
     """Its outcome on the files as they were before the run, if it was run there."""
     why: str = ""
     """Why it was dropped."""
+    repaired: bool = False
+    """It failed, and passes since the work was repaired."""
 
 
 class Proof(Struct, frozen=True, omit_defaults=True):
@@ -54,7 +56,7 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     commit: str = ""
     files: tuple[str, ...] = ()
     examined: str = ""
-    """By whom, or why not."""
+    """The examiner who examined the work, or why nobody did."""
     tests: tuple[str, ...] = ()
     """Tests that it added or changed, by name."""
     alone: bool = False
@@ -73,9 +75,11 @@ class Evidence(Struct, frozen=True, omit_defaults=True):
 
     @property
     def cases(self) -> str:
-        """`7 of 8 cases`; empty without probes."""
+        """`7 of 8 cases, 1 after a repair`; empty without probes."""
         passed = sum(case.outcome == "passed" for case in self.probes)
-        return f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
+        repaired = sum(case.repaired for case in self.probes)
+        cases = f"{passed} of {len(self.probes)} case{'s' if len(self.probes) > 1 else ''}" if self.probes else ""
+        return f"{cases}, {repaired} after a repair" if repaired else cases
 
 
 class _Kept(Struct):
@@ -92,7 +96,7 @@ class _Kept(Struct):
     dropped: frozenset[str] = frozenset()
     """Steps that its later plans dropped."""
     notes: tuple[str, ...] = ()
-    """Of its last examination."""
+    """The notes of its last examination."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
@@ -102,7 +106,7 @@ class Table(Struct, frozen=True, omit_defaults=True):
     background: tuple[str, ...] = ()
     """Passages of the goal that ask for nothing."""
     accepted: str = ""
-    """Who accepted the work without proof."""
+    """The person who accepted the work without proof; empty: nobody did."""
 
     @property
     def refuted(self) -> tuple[Evidence, ...]:
@@ -110,12 +114,13 @@ class Table(Struct, frozen=True, omit_defaults=True):
 
 
 def build_table(records: Iterable[e.Record]) -> Table:
-    """From the records of a run, or those of `KINDS` among them."""
+    """Build the table from the records of a run, or from only those whose kind is in `KINDS`."""
     tasks: dict[str, _Kept] = {}
     asked: tuple[Requirement, ...] = ()
     background: tuple[str, ...] = ()
     probes: dict[str, tuple[str, Probe]] = {}
     results: dict[str, str] = {}
+    failed: set[str] = set()
     before: dict[str, str] = {}
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
@@ -154,6 +159,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
                     asked = tuple(replace(one, kind=event.kinds.get(one.number, one.kind)) for one in asked)
             case e.ProbesFinished() as event:
                 results |= {result.name: result.outcome for result in event.results}
+                failed |= {result.name for result in event.results if result.outcome == "failed"}
                 before |= {result.name: result.outcome for result in event.before}
             case e.ProbeRuled() as event if not event.ruling.demanded:
                 ruled_out[event.probe] = event.ruling.reason
@@ -161,21 +167,26 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 pass
     counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
     shown = [
-        (probe, _build_case(probe, results, before, ruled_out)) for path, probe in probes.values() if path in counted
+        (probe, _build_case(probe, results, probe.name in failed, before, ruled_out))
+        for path, probe in probes.values()
+        if path in counted
     ]
     notes = dict.fromkeys(note for task in counted.values() for note in task.notes)
     rows = tuple(_build_row(one, asked, counted, shown, judged) for one in asked)
     return Table(rows, tuple(notes), background, accepted)
 
 
-def _build_case(probe: Probe, results: dict[str, str], before: dict[str, str], ruled_out: dict[str, str]) -> ShownCase:
+def _build_case(
+    probe: Probe, results: dict[str, str], failed: bool, before: dict[str, str], ruled_out: dict[str, str]
+) -> ShownCase:
     name = probe.name
     outcome = "dropped" if name in ruled_out else results.get(name, "not run")
-    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""))
+    repaired = failed and outcome == "passed"
+    return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
 
 
 def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """Without those that were rewound."""
+    """The records that still count: the rewound ones are left out."""
     kept: list[e.Record] = []
     for record in records:
         if isinstance(record.event, e.TaskRewound):
@@ -252,8 +263,8 @@ _STANDINGS: dict[str, RequirementStatus] = {
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:
-    """Before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so what the probes say
-    holds, whichever task achieved it."""
+    """Judge a requirement before the goal is judged as a whole, and in old journals. `whole`: the goal is completed, so
+    what the probes say holds, whichever task achieved it."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
@@ -274,7 +285,7 @@ def _is_proven_by_tests(proof: Proof) -> bool:
 
 
 def describe_standing(number: int, task: Task) -> str:
-    """In short, during the run: what a reviewer is told about a requirement."""
+    """What a reviewer is told in short about a requirement while the run is in progress."""
     covered = [(step, list_covered(step, step.name, task.asked, task.plan.steps)) for step in task.plan.steps]
     steps = [step.name for step, own in covered if any(one.number == number for one in own)]
     passed = [probe for probe in task.examination.probes if number in probe.requirements]

@@ -58,7 +58,7 @@ def _decide_second_look(task: Task) -> c.Command | None:
 
 
 def list_unshown(task: Task) -> tuple[Requirement, ...]:
-    """Of a goal: requirements that nothing shows. Of a step: those whose evidence was dropped."""
+    """A goal's requirements that nothing shows, or a step's requirements whose evidence was dropped."""
     if task.id == GOAL:
         return earned.list_missing(task) if task.rules.acceptance.proof == "difference" else ()
     left = {number for probe in live(task) for number in probe.requirements}

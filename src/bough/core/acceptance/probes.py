@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.acceptance.requirements import Kind, Requirement
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import fence_text
@@ -46,7 +46,7 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     requirements: tuple[int, ...] = ()
     """Numbers of the goal's requirements it is about."""
     case: str = ""
-    """For one of several cases of a probe: its name. Each is run, contested and dropped on its own."""
+    """The name of this case, where a probe has several; each is run, contested and dropped on its own."""
 
     @property
     def group(self) -> str:
@@ -61,14 +61,14 @@ class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     outcome: Outcome
     """`broken`: it did not run as a test at all, so it shows nothing."""
     output: str = ""
-    """Of one that did not pass."""
+    """The output of a probe that did not pass."""
 
 
 class Form(Struct, frozen=True):
     """How a probe is written in a project: by the framework of its check."""
 
     framework: str
-    """As the examiner is told."""
+    """The name of the framework as the examiner reads it."""
     path: str
     """Where a probe goes; `{name}` is its name."""
     how: str
@@ -223,7 +223,8 @@ def read_probes(
         folder = _normalize_folder(given.folder) if form.folder else ""
         stem = f"{slug(task, 80).replace('-', '_')}_{known}"
         about = _match_requirements(given, requirements)
-        for case, text in split_cases(_strip_fence(given.text), form.case, form.by_name):
+        fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", given.text)
+        for case, text in split_cases((fenced[1] if fenced else given.text).rstrip() + "\n", form.case, form.by_name):
             own = case and not form.by_name
             path = form.path.format(name=f"{stem}_{case.replace('-', '_')}" if own else stem)
             name = f"{task}/probe-{known}/{case}" if case else f"{task}/probe-{known}"
@@ -247,11 +248,6 @@ def _match_requirements(given: _GivenProbe, requirements: Sequence[Requirement])
 def _normalize_folder(folder: str) -> str:
     parts = [part for part in folder.strip().strip("/").split("/") if part not in ("", ".")]
     return "" if ".." in parts or ".git" in parts else "/".join(parts)
-
-
-def _strip_fence(text: str) -> str:
-    fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
-    return (fenced[1] if fenced else text).rstrip() + "\n"
 
 
 def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:

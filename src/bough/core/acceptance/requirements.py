@@ -11,13 +11,14 @@ from typing import Literal, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.judge_ruling import find_quote
 from bough.core.planning.plan import Step
 
 MOST = 60
 """Requirements of a goal at most; if it has more, neighbours are grouped."""
 By = Literal["person", "model", "rule"]
-"""Who split it: the person listed them, a model said where each begins, or the text's own form did."""
+"""The source of the split: the person listed the requirements, a model said where each begins, or the text's own form
+did."""
 Kind = Literal["behaviour", "document", "coverage", "restructure", "speed", "upgrade", "unchanged", "background"]
 """What would show that it is met: a test that fails without the work; nothing that runs (documentation, comments);
 tests of the author's (coverage); the code's form, a time or a version, and nothing else that a test sees; that
@@ -30,16 +31,16 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     number: int
     text: str
     start: int = 0
-    """Where it is in the goal's text, in characters …"""
+    """Where it begins in the goal's text, in characters."""
     end: int = 0
-    """… up to here; 0: it is not in the text (a criterion, a message)."""
+    """Where it ends in the goal's text; 0: it is not in the text (a criterion, a message)."""
     step: str = ""
-    """In a written plan: the path of the step that has to meet it; empty: the step that says it covers it."""
+    """The path of the step of a written plan that has to meet it; empty: the step that says it covers it."""
     within: str = ""
-    """For an item of an enumeration: the words around it."""
+    """The words around it, if it is an item of an enumeration."""
     kind: Kind = "behaviour"
     source: str = ""
-    """Who asked for it later, and when; empty: the goal does."""
+    """The person who asked for it later, and when; empty: the goal asks for it."""
     superseded: int = 0
     """The number of the later requirement that replaces it; 0: it counts."""
 
@@ -48,7 +49,7 @@ class Requirement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
 
     @property
     def whole(self) -> str:
-        """In one line, with the words around it."""
+        """The requirement in one line, with the words around it."""
         text = " ".join(self.text.split())
         return f"{' '.join(self.within.split())} {text}" if self.within else text
 
@@ -119,7 +120,7 @@ def _begins(text: str, block: _Block, words: str) -> bool:
 
 
 def _name_kinds(found: tuple[Requirement, ...], text: str, kinds: Sequence[NamedKind]) -> tuple[Requirement, ...]:
-    """With the kinds that a model named. A passage names the requirement that it begins in."""
+    """The requirements with the kinds that a model named. A passage names the requirement that it begins in."""
     for named in kinds:
         place = find_quote(named.begins, text)
         if named.kind == "background" or named.kind not in get_args(Kind):
@@ -248,15 +249,16 @@ def _cut_list(
 
 
 def _is_clause(part: str) -> bool:
-    """Not an item of its own: a value in quotation marks is an example of one thing; a long part, or one that ends a
-    sentence, is more than a name."""
+    """Is this part no item of its own? A value in quotation marks is an example of one thing; a long part, or one that
+    ends a sentence, is more than a name."""
     bare = re.sub(r"\([^()]*\)", "", part)
     ends = any(_OPENING.match(part, gap.end()) for gap in _GAP.finditer(part))
     return part.lstrip()[:1] in ("'", '"') or len(bare.split()) > LONGEST or ends
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
-    """For a written plan: the goal's criteria; if it has none, those of its steps; otherwise what the goal says."""
+    """The requirements of a written plan: the goal's criteria; if it has none, the criteria of its steps; otherwise
+    what the goal says."""
     texts = [("", criterion) for criterion in goal.criteria] or list(_walk_criteria(goal.steps, ()))
     if not texts:
         return _number_blocks(goal.instructions, _split_by_form(goal.instructions))
@@ -289,7 +291,7 @@ def _number_blocks(text: str, blocks: Sequence[_Block]) -> tuple[Requirement, ..
 
 
 def _strip_mark(text: str) -> str:
-    """Without the list marker."""
+    """The text without its list marker."""
     return re.sub(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?", "", text).strip()
 
 
@@ -356,8 +358,8 @@ def _split_blocks(text: str) -> Iterator[_Block]:
 def list_covered(
     step: Step, path: str, around: Sequence[Requirement], siblings: Sequence[Step]
 ) -> tuple[Requirement, ...]:
-    """Which of its parent's requirements a step has to meet. If no step of the plan says what it covers, every step has
-    all of them."""
+    """The requirements of its parent that a step has to meet. If no step of the plan says what it covers, every step
+    has all of them."""
     if any(one.step for one in around):
         return tuple(one for one in around if not one.step or f"{one.step}/".startswith(f"{path}/"))
     if not any(other.covers for other in siblings):
@@ -389,7 +391,7 @@ def find_coverage_problems(steps: Sequence[Step], around: Sequence[Requirement])
 
 
 def list_active(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
-    """Those that no later message has replaced."""
+    """The requirements that no later message has replaced."""
     return tuple(one for one in requirements if not one.superseded)
 
 
@@ -413,7 +415,7 @@ def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requ
 
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
-    """As planners, engineers and examiners read them: in full, without those that were replaced."""
+    """The requirements in full as planners, engineers and examiners read them; replaced ones are left out."""
     return "\n".join(_render_requirement(one) for one in list_active(requirements))
 
 

@@ -6,6 +6,20 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+Severity = Literal["low", "medium", "high"]
+
+
+class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that has to change."""
+
+    file: str
+    line: int
+    """The line in the file as it is now; 0: the file as a whole."""
+    severity: Severity
+    what: str
+    why: str = ""
+
+
 Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
 """`needs_approval`: the check passes, but original tests disagree with the work. `tampered`: only in old journals."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
@@ -61,7 +75,7 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """In old journals: one place where tests, their configuration or the check were weakened."""
+    """One place where tests, their configuration or the check were weakened; only old journals have it."""
 
     path: str
     line: int
@@ -123,7 +137,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
 
 
 UNSEEN = "; bough "
-"""Between what a check showed and what it could not show."""
+"""Separates what a check showed from what it could not show."""
 
 
 class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -155,7 +169,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
     tampering: tuple[Tampering, ...] = ()
-    """In old journals."""
+    """Weakened places, which only old journals list."""
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()

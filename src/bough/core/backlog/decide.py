@@ -9,7 +9,6 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.tree.file_overlap import Touched, find_blocking_step, find_busy_files
 
@@ -20,10 +19,10 @@ DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
 """Ways a run ends that another try would not change, unless the person changes the goal."""
 FOR_A_PERSON = frozenset({"waiting", "needs_approval"})
 FIRST_WAIT = 30.0
-"""Seconds before a model that was unavailable is tried again; doubled each time …"""
+"""Seconds before a model that was unavailable is tried again; doubled each time."""
 LONGEST_WAIT = 900.0
 TIMES = 8
-"""… and so often, about an hour and a half in all, before the night ends for it."""
+"""How often it is tried, about an hour and a half in all, before the night ends for it."""
 LEAST = 0.01
 """Dollars below which no goal begins."""
 
@@ -132,11 +131,7 @@ def _explain_alone(backlog: Backlog, item: BacklogItem, here: Here) -> GoalStand
         return GoalStanding("given_up", why)
     if report is None or answered:
         return GoalStanding("ready", "interrupted" if item.taken is not None else "")
-    return _explain_halt(backlog, item, report, here)
-
-
-def _explain_halt(backlog: Backlog, item: BacklogItem, report: GoalReport, here: Here) -> GoalStanding:
-    """It rests, and only time, or another night, changes that."""
+    # It rests, and only time, or another night, changes that.
     until = 0.0
     if report.status == "quota":
         until = report.until
@@ -161,7 +156,7 @@ def _is_this_night(backlog: Backlog, item: BacklogItem) -> bool:
 
 
 def _lacks(backlog: Backlog, item: BacklogItem, here: Here) -> str:
-    """Which need is not met, as a phrase; empty: none."""
+    """The need that is not met, as a phrase; empty: all are met."""
     for need in item.entry.needs:
         other = backlog.items.get(need)
         if other is None or other.dropped:

@@ -34,7 +34,14 @@ def read_list(text: str, file: str) -> list[Named]:
     """The goals of a file, by its ending; without a known one, by what it looks like."""
     kind = file.rpartition(".")[2].lower()
     if kind == "toml":
-        found = _read_toml(text, file)
+        try:
+            table = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise UsageError(f"{file} is not valid TOML: {error}.") from None
+        goals = table.get("goals")
+        if not isinstance(goals, list):
+            raise UsageError(f"{file} has no [[goals]]: write one such table for each goal.")
+        found = [_convert(goal, f"{file}, goal {number}") for number, goal in enumerate(goals, 1)]
     elif kind in ("json", "jsonl", "ndjson") or (kind not in ("md", "markdown") and text.lstrip()[:1] in '{["'):
         found = _read_json(text, file)
     else:
@@ -105,24 +112,15 @@ def _read_stories(text: str, file: str) -> Iterator[Named]:
 # ── data ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_toml(text: str, file: str) -> list[Named]:
-    try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{file} is not valid TOML: {error}.") from None
-    goals = table.get("goals")
-    if not isinstance(goals, list):
-        raise UsageError(f"{file} has no [[goals]]: write one such table for each goal.")
-    return [_convert(goal, f"{file}, goal {number}") for number, goal in enumerate(goals, 1)]
-
-
 def _read_json(text: str, file: str) -> list[Named]:
     documents = read_documents(text, file)
     if len(documents) == 1 and isinstance(documents[0], Mapping):
         stories = documents[0].get("userStories", documents[0].get("user_stories"))
         if isinstance(stories, list):
             return [
-                _convert_story(story, f"{file}, story {n}") for n, story in enumerate(stories, 1) if _is_open(story)
+                _convert_story(story, f"{file}, story {n}")
+                for n, story in enumerate(stories, 1)
+                if (not (isinstance(story, Mapping) and (story.get("passes") is True or story.get("done") is True)))
             ]
     return [_convert(document, f"{file}, goal {number}") for number, document in enumerate(documents, 1)]
 
@@ -142,10 +140,6 @@ def read_documents(text: str, file: str) -> list[Any]:
             except (ValueError, RecursionError):
                 raise UsageError(f"{file}, line {number} is not valid JSON.") from None
     return documents
-
-
-def _is_open(story: Any) -> bool:
-    return not (isinstance(story, Mapping) and (story.get("passes") is True or story.get("done") is True))
 
 
 def _convert_story(story: Any, place: str) -> Named:

@@ -57,7 +57,7 @@ class Night(Struct, frozen=True):
 class Backlog(Struct, frozen=True):
     name: str
     items: Mapping[str, BacklogItem] = {}
-    """In the order of the list."""
+    """The goals by name, in the order of the list."""
     night: Night | None = None
     """The last one."""
     count: int = 0

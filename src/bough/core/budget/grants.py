@@ -35,12 +35,12 @@ from bough.core.budget.limits import Limits, Spend, compute_remaining
 N = TypeVar("N", int, float)
 
 ATOMIC_ROUNDS = 40
-"""The rounds of a goal that is one leaf …"""
+"""The rounds of a goal that is one leaf."""
 TOKENS_PER_ROUND = 150_000
 """Tokens that a run may use per round, unless a person sets it: a ceiling against a runaway. It is three quarters of a
 usual window, where conversations are compacted."""
 LEAF_ROUNDS = 16
-"""… and what each further leaf of a plan adds: the soft limit of a task."""
+"""The rounds that each further leaf of a plan adds: the soft limit of a task."""
 USEFUL = 6
 """Rounds in which something can be finished: to look, to change, to test and to report."""
 

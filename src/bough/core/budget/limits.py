@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from collections.abc import Iterable
+from functools import reduce
+from typing import Annotated
+
+from msgspec import Meta, Struct
 from msgspec.structs import astuple
 
 from bough.core.ids import GOAL
@@ -45,7 +49,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return Spend(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
-        """After one model call."""
+        """What is spent after one more model call."""
         return self.plus(
             Spend(
                 tokens_in=usage.input,
@@ -57,6 +61,10 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
                 estimated=int(usage.estimated),
             )
         )
+
+
+def sum_spends(spends: Iterable[Spend]) -> Spend:
+    return reduce(Spend.plus, spends, Spend())
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -73,7 +81,7 @@ LAST_SHARE = 0.95
 
 
 def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
-    """Which limit is reached (at `share` of it), as a phrase for people; None if none is."""
+    """The limit that is reached (at `share` of it), as a phrase for people; None if none is."""
     for used, limit, phrase in (
         (spend.tokens, limits.tokens, "tokens"),
         (spend.cost, limits.cost, "US dollars"),
@@ -88,12 +96,12 @@ def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str 
 
 
 def describe_spent(task: str, limit: str) -> str:
-    """That a limit is reached, and whose it is: a step has a part of the run's budget."""
+    """Say that a limit is reached, and whose it is: a step has a part of the run's budget."""
     return f"the budget of {limit} is spent" if task == GOAL else f"{task} has spent its {limit}"
 
 
 def seconds_left(spend: Spend, limits: Limits) -> float | None:
-    """Until time runs out; None: no limit."""
+    """Seconds until time runs out; None: no limit."""
     return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
 
 
@@ -105,3 +113,21 @@ def compute_remaining(spend: Spend, limits: Limits) -> Limits:
         cost=None if limits.cost is None else max(0.0, limits.cost - spend.cost),
         minutes=None if limits.minutes is None else max(0.0, limits.minutes - spend.seconds / 60),
     )
+
+
+MILLION = 1_000_000
+Dollars = Annotated[float, Meta(ge=0)]
+
+
+class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """US dollars per million tokens."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    """The price of what the provider had in its cache of the prompt; by default the price of the rest."""
+
+    def of(self, usage: Usage) -> float:
+        cached = min(usage.cache_read, usage.input)
+        asked = (usage.input - cached) * self.input + cached * (self.input if self.cached is None else self.cached)
+        return (asked + usage.output * self.output) / MILLION

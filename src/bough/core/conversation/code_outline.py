@@ -1,4 +1,5 @@
-"""The public interface of changed source files: names, signatures and documentation, without bodies."""
+"""What a change is made of: the public interface of changed files (names, signatures and documentation, without
+bodies), whether it has code that runs, and whether public names differ."""
 
 from __future__ import annotations
 
@@ -6,8 +7,12 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from bough.core.acceptance.shown import Difference
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.planning.prompt_values import keep_ends
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.paths import find_stem, find_suffix
+from bough.core.verdict.registry import NEUTRAL, find_language
 
 DOC = 1_500
 """Characters of one docstring."""
@@ -22,8 +27,8 @@ _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
 def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
-    """As much of these files as fits, with a list of what is left out. For a file that existed `before`, what was added
-    or changed: an examiner would otherwise read mostly what is not part of the work."""
+    """Show as much of these files as fits, with a list of what is left out. A file that existed `before` is shown with
+    what was added or changed: an examiner would otherwise read mostly what is not part of the work."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
@@ -172,3 +177,43 @@ def split_diff(diff: str) -> dict[str, str]:
         if part:
             found[part.partition("\n")[0].rpartition(" b/")[2]] = part
     return found
+
+
+_VERSION = r"\d+(?:\.\d+)+"
+_DOCUMENTS = ("md", "markdown", "rst", "adoc", "tex")
+
+
+def is_document(path: str) -> bool:
+    """A text for people: no program reads it. A `.txt` may be one (`README.txt`) or not (`requirements.txt`)."""
+    return find_suffix(path) in _DOCUMENTS or (find_suffix(path) in ("", "txt") and find_stem(path).isupper())
+
+
+def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tuple[str, ...]) -> Difference:
+    """The texts of the changed files, before and after. A file without a text in either (binary, too large) counts as
+    code."""
+    code = documents = version = False
+    for path in paths:
+        old, new = before.get(path), after.get(path)
+        if is_document(path) or is_test_path(path):
+            documents = True
+        elif (
+            old is None
+            or new is None
+            or find_language(path).strip_comments(old) != find_language(path).strip_comments(new)
+        ):
+            code = True
+        elif old != new:
+            documents = True  # Only comments or layout differ.
+        if find_language(path) is NEUTRAL and not is_document(path):
+            version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
+    interface = _declare(before) != _declare(after)
+    return Difference(code=code, documents=documents, interface=interface, version=version)
+
+
+def _declare(texts: Mapping[str, str]) -> set[str]:
+    return {
+        f"{path}: {line}"
+        for path, text in texts.items()
+        if not is_test_path(path) and not is_document(path)
+        for line in list_declarations(path, text)
+    }

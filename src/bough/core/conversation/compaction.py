@@ -224,7 +224,13 @@ def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] =
     It keeps to `limit` tokens; only the pinned facts, which are never shortened, can exceed it. `changed`: files known
     to have changed; those that it does not name are added.
     """
-    found = _parse_sections(answer)
+    # The four sections of an answer, however it writes their headings. What precedes them is kept as context, unless it
+    # only announces a summary.
+    before, *pieces = re.split(_HEAD, contain_markdown(answer))
+    found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
+    for head, text in zip(pieces[::2], pieces[1::2], strict=True):
+        name = next(known for known in HEADINGS if known.lower() == head.lower())
+        found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)
     told = found.get(HEADINGS[2], "")
     missing = render_bullets(f"`{path}`" for path in changed if path not in told)
     if missing:
@@ -270,14 +276,3 @@ _HEAD = rf"(?im)^[ \t]{{0,3}}[#*_ \t]*(?:\d[.)][ \t]*)?[*_]*({'|'.join(HEADINGS)
 
 
 _PREAMBLE = r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*(?:-{3,}\s*)?"
-
-
-def _parse_sections(answer: str) -> dict[str, str]:
-    """The four sections of an answer, however it writes their headings. What precedes them is kept as context, unless
-    it only announces a summary."""
-    before, *pieces = re.split(_HEAD, contain_markdown(answer))
-    found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
-    for head, text in zip(pieces[::2], pieces[1::2], strict=True):
-        name = next(known for known in HEADINGS if known.lower() == head.lower())
-        found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)
-    return found

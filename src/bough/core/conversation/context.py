@@ -19,7 +19,7 @@ from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 
 CRUMB = 600
-"""Characters of a task's instructions that those below it see; of the goal's …"""
+"""Characters of a task's instructions that those below it see; the goal's are cut at `GOAL_CRUMB`."""
 GOAL_CRUMB = 2_500
 GOAL_FILE = "goal.md"
 """The whole goal, as a file next to the checkout that agents can read: `$TMPDIR/goal.md`."""

@@ -8,7 +8,7 @@ word for word. `prune_plainly` does the same without a model, if the call fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from bough.core.conversation.text_fitting import (
     take_head,
 )
 from bough.core.messages import Answer, Call, Message, Replied, Result, Said
-from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transient, mask_text
+from bough.core.stuck.marks import clip_text, find_trouble, hash_text, is_transient, mask_text
 
 LIMIT = 2_000
 """Tokens of a pruned context."""
@@ -39,9 +39,10 @@ FRAME = 250
 EXTRACT = 300
 """Words that the fast model is asked for at most."""
 ERRORS = 6
-"""Errors to keep: the newest …"""
+"""How many of the newest errors are kept."""
 ERRORS_OF_A_TOOL = 3
-"""… so that a tool that is repeatedly called wrongly does not displace what the tests said."""
+"""How many errors of one tool are kept: a tool that is repeatedly called wrongly must not displace what the tests
+said."""
 ERROR = 400
 """Tokens to keep of an error."""
 SAME = 200
@@ -181,16 +182,6 @@ def is_usable(answer: Answer) -> bool:
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
-_TRIED = r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)"
-
-
-def list_tried(answer: str, most: int = 5) -> tuple[str, ...]:
-    """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
-    found = re.search(_TRIED, answer)
-    lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
-    return tuple(shorten_middle(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
-
-
 # ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 _FAILED = (
@@ -202,20 +193,27 @@ INTERRUPTED = "Interrupted: "
 """The result of a call that bough interrupted starts like this: it says nothing about the work."""
 
 
+def pair_results(messages: Iterable[Message]) -> Iterator[tuple[Call | None, Result]]:
+    """Each result with its call; None: the call is no longer in the conversation."""
+    calls: dict[str, Call] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Result):
+            yield calls.get(message.call), message
+
+
 def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
     """The distinct unresolved errors of a conversation, newest last, each with the call that it came from.
 
     A call failed, or a command succeeded but printed an error. Two that differ only in volatile text are one. An error
     is resolved when the same call, or for a file the same tool, succeeds later.
     """
-    calls: dict[str, Call] = {}
     found: dict[int, tuple[int, str, str]] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls}
-        if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
+    for known, message in pair_results(messages):
+        if message.text.startswith(INTERRUPTED):
             continue
-        call = calls.get(message.call, Call(message.call, "", ""))
+        call = known or Call(message.call, "", "")
         # What the call was about: another edit of the file replaces one that failed.
         path = parse_arguments(call).get("path")
         made = hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
@@ -256,18 +254,13 @@ def parse_arguments(call: Call) -> dict[str, Any]:
 
 def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
     """What `edit` and `write` last wrote to which file; newest file last, newest piece last."""
-    calls: dict[str, Call] = {}
     found: dict[str, tuple[str, ...]] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls}
-        elif isinstance(message, Result) and message.ok and message.call in calls:
-            call = calls[message.call]
-            given = parse_arguments(call)
-            path, new = given.get("path"), given.get("new", "")
-            if call.name in ("edit", "write") and isinstance(path, str):
-                pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
-                found[path] = pieces[-most:]
+    for call, message in pair_results(messages):
+        given = parse_arguments(call) if call and message.ok and call.name in ("edit", "write") else {}
+        path, new = given.get("path"), given.get("new", "")
+        if isinstance(path, str):
+            pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
+            found[path] = pieces[-most:]
     return found
 
 
@@ -284,13 +277,9 @@ def list_statements(messages: Iterable[Message], most: int) -> list[str]:
 
 def list_calls(messages: Iterable[Message], most: int) -> list[str]:
     """The last calls, each once with its last result, newest last."""
-    calls: dict[str, Call] = {}
     found: dict[str, str] = {}
-    for message in messages:
-        if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls if call.name not in ("note", "done")}
-        elif isinstance(message, Result) and message.call in calls:
-            call = calls[message.call]
+    for call, message in pair_results(messages):
+        if call is not None and call.name not in ("note", "done"):
             label = label_call(call)
             found.pop(label, None)
             found[label] = f"`{label}`: {_describe_outcome(message, about_a_file='path' in parse_arguments(call))}"
@@ -328,7 +317,9 @@ def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: in
 
 
 def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str:
-    task = _render_task(needed)
+    criteria = render_bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    task = "\n".join(render_heading(head, text) for head, text in told if text)
     room = max(limit - FRAME - estimate_tokens(task), limit // 2)
     blocks: list[tuple[int, Form]] = [
         (5, lambda most: _render_block(head, extract, most, contain_markdown)),
@@ -350,12 +341,6 @@ def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list
         text if estimate_tokens(text) < own or not text else form(own - 1)
         for text, form, own in zip(whole, forms, given, strict=True)
     ]
-
-
-def _render_task(needed: EssentialFacts) -> str:
-    criteria = render_bullets(needed.criteria)
-    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
-    return "\n".join(render_heading(head, text) for head, text in told if text)
 
 
 def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:

@@ -168,7 +168,11 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
     for _ in range(3):
         value = _parse_json(value) if isinstance(value, str) else value
         if isinstance(value, list):
-            return _wrap_list(value, properties)
+            # A bare list of objects is the answer's list of objects, if it has only one.
+            lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
+            if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
+                return {lists[0]: value}
+            return None
         if not isinstance(value, dict) or properties.keys() & value.keys():
             return value
         inner = [value[key] for key in ("arguments", "parameters", "input", "args", spec.name) if key in value]
@@ -176,14 +180,6 @@ def _unwrap(value: Any, spec: ToolSpec) -> Any:
             return value
         value = inner[0]
     return value
-
-
-def _wrap_list(value: list[Any], properties: Schema) -> Any:
-    """A bare list of objects is the answer's list of objects, if it has only one."""
-    lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
-    if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
-        return {lists[0]: value}
-    return None
 
 
 def _parse_json(text: str) -> Any:
@@ -208,7 +204,13 @@ def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
             parsed = [value] if value.strip() else []
         value = value if parsed is None else parsed
     if kind == "object" and isinstance(value, dict):
-        return _fit_object(value, schema["properties"], aliases)
+        properties = schema["properties"]
+        fitted: dict[str, Any] = {}
+        for key, held in value.items():
+            name = key if key in properties else aliases.get(key, "")
+            if name in properties and held is not None and (name == key or name not in value):
+                fitted[name] = _fit(held, properties[name], aliases)
+        return fitted
     if kind == "array" and isinstance(value, list):
         texts = schema["items"].get("type") == "string"
         return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
@@ -216,15 +218,6 @@ def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
         return str(value)
     # No journal can keep control characters and lone surrogates.
     return re.sub(_CONTROL, "", value).strip() if isinstance(value, str) else value
-
-
-def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
-    fitted: dict[str, Any] = {}
-    for key, held in value.items():
-        name = key if key in properties else aliases.get(key, "")
-        if name in properties and held is not None and (name == key or name not in value):
-            fitted[name] = _fit(held, properties[name], aliases)
-    return fitted
 
 
 _CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
@@ -235,7 +228,7 @@ _PLACE = r" - at `\$\.?(.*)`$"
 
 
 def _describe_error(error: str, spec: ToolSpec) -> str:
-    """msgspec's error as a sentence about the answer."""
+    """Turn the error of msgspec into a sentence about the answer."""
     place = re.search(_PLACE, error)
     what, where = (error[: place.start()], place[1]) if place else (error, "")
     if missing := re.match(_MISSING, what):

@@ -59,7 +59,8 @@ encode = msgspec.json.Encoder().encode
 KINDS: dict[str, type[AnyEvent]] = {kind.__name__: kind for kind in Event.__subclasses__()}
 """All events by name, as the journal names them."""
 _BUILDING = Lock()
-"""msgspec hands a type that one thread is still building to another, which crashes when it decodes with it."""
+"""Held while a type is built: msgspec hands a type that one thread is still building to another, which crashes when it
+decodes with it."""
 
 
 @cache

@@ -60,7 +60,7 @@ class ChangesRuled(Event, frozen=True):
     verdict: Verdict | None = None
     """The verdict on the work from here on, if nothing else is pending."""
     person: str = ""
-    """Who that is, as the system knows them."""
+    """The person's name in the system."""
 
 
 class Examined(Event, frozen=True):

@@ -15,7 +15,8 @@ class GoalListed(Event, frozen=True):
 
 
 class GoalEdited(Event, frozen=True):
-    """In the control stream, as are moves and drops: a person may change the list while another process works on it."""
+    """A person changed a goal. Edits, moves and drops are in the control stream: a person may change the list while
+    another process works on it."""
 
     item: str
     entry: GoalEntry

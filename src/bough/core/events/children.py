@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bough.core.acceptance.findings import Finding
 from bough.core.acceptance.probes import Probe
-from bough.core.acceptance.verdict import AllowedChange, Verdict
+from bough.core.acceptance.verdict import AllowedChange, Finding, Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.events.base import Event
 from bough.core.tree.task_state import State

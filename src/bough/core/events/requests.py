@@ -14,7 +14,7 @@ class StopRequested(Event, frozen=True):
 
     now: bool = False
     by: str = ""
-    """Who asks, as the system knows them."""
+    """The name in the system of the person who asks."""
 
 
 class PauseRequested(Event, frozen=True):
@@ -30,7 +30,7 @@ class PersonSaid(Event, frozen=True):
     text: str
     by: str = ""
     task: str = ""
-    """Whose agents it is for: this task's and those below it; empty: all active agents."""
+    """The task whose agents it is for, with the tasks below it; empty: all active agents."""
 
 
 class PlanRuled(Event, frozen=True):
@@ -40,9 +40,9 @@ class PlanRuled(Event, frozen=True):
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
     steps: tuple[Step, ...] = ()
-    """The steps as they wrote them, if it says `own` …"""
+    """The steps as the person wrote them, if it says `own`."""
     requirements: tuple[str, ...] = ()
-    """… and what the goal asks, if they changed it."""
+    """What the goal asks, if the person changed it."""
     by: str = ""
 
 

@@ -19,7 +19,7 @@ class AttemptStarted(Event, frozen=True):
     protocol: AnswerProtocol = "tools"
     """How the agent acts: through native tool calls, blocks in its text, or tools of its own."""
     may_change: bool = False
-    """Which protocol suits its model is unknown: the ladder may switch to the other one."""
+    """The ladder may switch to the other protocol: nothing says which one suits the model."""
     agent: str = ""
     """The outside agent that it is, as the person names it; empty: bough's own."""
     why: str = ""

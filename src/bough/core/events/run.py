@@ -81,7 +81,7 @@ class RunResumed(Event, frozen=True):
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
     by: str = ""
-    """Who did it, as the system knows them."""
+    """The person's name in the system."""
 
 
 class BaseStarted(Event, frozen=True):
@@ -179,11 +179,11 @@ class Applied(Event, frozen=True):
     before: str = ""
     """The person's files as they were before: what `bough undo` restores."""
     after: str = ""
-    """… and as they were right after."""
+    """The person's files as they were right after."""
     commit: str = ""
     """The commit made for it in the person's repository."""
     by: str = ""
-    """Who did it, as the system knows them."""
+    """The person's name in the system."""
 
 
 class Undone(Event, frozen=True):
@@ -191,7 +191,7 @@ class Undone(Event, frozen=True):
 
     files: tuple[str, ...]
     by: str = ""
-    """Who did it, as the system knows them."""
+    """The person's name in the system."""
 
 
 class RunReopened(Event, frozen=True):
@@ -203,4 +203,4 @@ class RunReopened(Event, frozen=True):
     moment: int = 0
     """The last record that still counts, by its `seq`. 0, in older journals: only that one task was rewound."""
     by: str = ""
-    """Who did it, as the system knows them."""
+    """The person's name in the system."""

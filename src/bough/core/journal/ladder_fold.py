@@ -8,7 +8,7 @@ from bough.core import events as e
 from bough.core.budget.limits import Spend
 from bough.core.journal.fold_changes import Apply, charge, clear_trouble, count_tactic
 from bough.core.journal.round_fold import charge_failure
-from bough.core.stuck.detector import reset_memory
+from bough.core.stuck.patterns import reset_memory
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State, check_transition
 

@@ -10,8 +10,9 @@ from bough.core.conversation.compaction import compact_messages, count_useless, 
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, count_tactic, get_attempt
 from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
-from bough.core.stuck.detector import Act, StuckMemory, Turn, observe_round, reset_memory
-from bough.core.stuck.masks import hash_text
+from bough.core.stuck.marks import hash_text
+from bough.core.stuck.patterns import StuckMemory, observe_round, reset_memory
+from bough.core.stuck.signals import Act, Turn
 from bough.core.tree.task import Attempt, Task
 
 PERSON = "person"
@@ -81,28 +82,24 @@ def _apply_round_started(task: Task, event: e.RoundStarted, at: float) -> Task:
 def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
     task = charge_failure(task, event)
     if event.too_long:
-        return _shrink_window(task, event)
+        # If the refusal does not say how much fits, assume less than the current size.
+        attempt = get_attempt(task)
+        window = event.window or int(attempt.used * LESS)
+        return replace(
+            task,
+            attempt=replace(attempt, window=window, used=max(attempt.used, window), exceeded=event.message),
+            models=replace(task.models, windows=task.models.windows | {attempt.tier: window}),
+        )
     failures = task.models.transport_failures + 1
     models = replace(task.models, transport_failures=failures, retry_at=at + event.wait, retry_wait=event.wait)
     return replace(task, models=models)
 
 
 def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
-    """After a failed call: the part of the answer that arrived is paid for."""
+    """Charge the task for a failed call: the part of the answer that arrived is paid for."""
     if event.usage == Usage():
         return charge(task, Spend(seconds=event.seconds))
     return replace(task, budget=replace(task.budget, spend=task.budget.spend.called(event.usage, None, event.seconds)))
-
-
-def _shrink_window(task: Task, event: e.ModelFailed) -> Task:
-    """If the refusal does not say how much fits, assume less than the current size."""
-    attempt = get_attempt(task)
-    window = event.window or int(attempt.used * LESS)
-    return replace(
-        task,
-        attempt=replace(attempt, window=window, used=max(attempt.used, window), exceeded=event.message),
-        models=replace(task.models, windows=task.models.windows | {attempt.tier: window}),
-    )
 
 
 def _apply_model_answered(task: Task, event: e.ModelAnswered, at: float) -> Task:

@@ -67,7 +67,8 @@ def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
 
 
 def _undo_asking(task: Task) -> Task:
-    """Before the round in progress: it has been paid for, so asking again is another round."""
+    """The task as it was before the round in progress. That round has been paid for, so asking again is another
+    round."""
     attempt = get_attempt(task)
     return replace(
         task,

@@ -59,7 +59,8 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     nudges: int = 12
     """How often the agents of a task are told that they are stuck."""
     few_actions: int = 3
-    """With fewer actions a stuck subtask was too big to start: it is split. Otherwise it was honestly tried."""
+    """A stuck subtask with fewer actions than this was too big to start: it is split. Otherwise it was honestly
+    tried."""
     prunes: int = 1
     """How often a task's context is pruned."""
     approaches: int = 3
@@ -121,7 +122,7 @@ class Situation(Struct, frozen=True):
     in_text: bool = False
     """The agent acts through blocks in its text."""
     may_change: bool = False
-    """Which protocol suits its model is unknown."""
+    """Nothing says which protocol suits its model."""
     provable: bool = False
     """A check has told wrong work from right."""
     attempted: bool = False

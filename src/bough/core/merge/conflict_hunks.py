@@ -29,7 +29,7 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """What must still hold after a merge: a step's check, and every test that passed in it."""
 
     step: Step
-    """Only the part that defines its check."""
+    """The part of the step that defines its check."""
     task: str
     """Its path."""
     cases: str = ""
@@ -245,3 +245,23 @@ def _is_unreachable(first: list[bytes], second: list[bytes]) -> bool:
     last, begin = next(_skip_blank(reversed(first)), b""), next(_skip_blank(second), b"")
     word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
     return word.partition("(")[0] in LEAVES and _measure_indent(begin) >= _measure_indent(last)
+
+
+_COMMANDS = {
+    "Cargo.lock": "cargo update --workspace",
+    "Gemfile.lock": "bundle lock",
+    "Pipfile.lock": "pipenv lock",
+    "composer.lock": "composer update --lock --no-install --no-scripts",
+    "package-lock.json": "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",
+    "npm-shrinkwrap.json": "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",
+    "pdm.lock": "pdm lock --update-reuse",
+    "pnpm-lock.yaml": "pnpm install --lockfile-only --ignore-scripts",
+    "poetry.lock": "poetry lock",
+    "uv.lock": "uv lock",
+    "yarn.lock": "yarn install --ignore-scripts",
+}
+
+
+def find_remake_command(path: str) -> str | None:
+    """The command that regenerates the file at a path, to run in its folder; None: it is not a lock file."""
+    return _COMMANDS.get(path.rpartition("/")[2])

@@ -1,4 +1,4 @@
-"""From a goal to steps, and from a stuck task to smaller ones: what planners answer, checked.
+"""Planning turns a goal into steps and a stuck task into smaller ones: what planners answer, checked.
 
 Everything here is pure. A model is asked with a prompt and one tool (`tool_specs`); its answer becomes steps, or
 `Problems`: sentences that go back to it once (the prompt `plan_repair`), after which the answer is rejected.

@@ -1,4 +1,5 @@
-"""Smaller steps for a stuck task: split, replanned, or one step for what its check still reports."""
+"""The planner's answer as the steps of a goal or of a phase, and smaller steps for a stuck task: split, replanned, or
+one step for what its check still reports."""
 
 from __future__ import annotations
 
@@ -6,35 +7,145 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from bough.core.acceptance.requirements import Requirement, find_coverage_problems
 from bough.core.conversation.context import render
 from bough.core.conversation.context import render_criteria as listed
 from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning import given_steps as g
 from bough.core.planning.plan import Step
-from bough.core.planning.planner_answer import find_repetitions
-from bough.core.planning.similarity import find_alike, is_repetition
-from bough.core.planning.tool_specs import ALIASES, SPLIT
+from bough.core.planning.similarity import find_alike, find_shared_words, is_repetition, is_smaller
+from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
+from bough.core.tree.file_overlap import find_expected_files
 
-SPLIT_SIZES = (2, 4)
-REPLAN_SIZES = (2, 3)
+SPINE = 5
+"""Steps in one chain from which a planner is asked whether the chain is necessary."""
+
+
+def read_plan(
+    goal: Step,
+    answer: Answer,
+    depth_left: int,
+    at_once: bool = False,
+    requirements: Sequence[Requirement] = (),
+    *,
+    asked_again: bool = True,
+) -> tuple[Step, ...] | Problems:
+    """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
+    `at_once`: steps will run in parallel, so it must be known which files each changes. Each of the
+    `requirements` has to be covered by a step. Unless the planner was `asked_again` already, a plan in which no two
+    steps can run in parallel is questioned once."""
+    read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
+    if isinstance(read_answer, str):
+        return Problems((read_answer,))
+    steps, found = _build_level(goal, read_answer.steps, depth_left)
+    if at_once and not found:
+        found = [line for level in _list_levels(steps) for line in _find_missing_files(level)]
+    found += find_coverage_problems(steps, requirements) if steps else []
+    if not found and not asked_again and is_serial(steps):
+        found.append(
+            f"All {len(steps)} steps wait for one another, so only one engineer can work at a time, and each waits for "
+            "the slowest. Can the plan be wider: settle the names they share first (`interfaces`, `conventions`), and "
+            "let steps need only what they really use? If it cannot, give the same plan again."
+        )
+    return Problems(tuple(dict.fromkeys(found))) if found else steps
+
+
+def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    return [steps, *(level for step in steps if step.steps for level in _list_levels(step.steps))]
+
+
+def _list_all_needs(steps: Sequence[Step]) -> dict[str, set[str]]:
+    """What each step needs, directly or through others."""
+    found: dict[str, set[str]] = {}
+    for step in steps:  # In order: none comes before one that it needs.
+        found[step.name] = {*step.needs}.union(*(found.get(need, set()) for need in step.needs))
+    return found
+
+
+def _find_missing_files(steps: Sequence[Step]) -> list[str]:
+    """Steps that may run in parallel with another one, and whose files are unknown."""
+    after, found = _list_all_needs(steps), []
+    for step in steps:
+        others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
+        beside = next((other for other in others if step.name not in after[other.name]), None)
+        if beside is not None and not step.plan_first and not step.steps and not find_expected_files(step):
+            found.append(
+                f"Step `{step.name}` may run at the same time as `{beside.name}`: give its `files`, so that no two "
+                "steps change the same one at once."
+            )
+    return found
+
+
+def read_conventions(answer: Answer) -> tuple[str, ...]:
+    """What the plan says for every step."""
+    read_answer = parse_answer(answer, PLAN, g.Answered, ALIASES)
+    return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
+
+
+def is_serial(steps: Sequence[Step]) -> bool:
+    """Many steps, no two of which can run in parallel."""
+    before = _list_all_needs(steps)
+    return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
+
+
+def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
+    """The steps below a parent, and their problems."""
+    below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
+    if depth_left < 1:
+        return (), [f"There is no room for steps below {below}: give its steps one level up."]
+    if len(items) > MOST:
+        way_out = "group them into phases" if depth_left > 1 else "join those that belong together"
+        return (), [f"There are {len(items)} steps in {below}; the limit at one level is {MOST}: {way_out}."]
+    if len(items) < 2:
+        return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
+    names, found = g.assign_names(items)
+    made = [
+        replace(g.build_step(item, name, parent), covers=item.covers) for item, name in zip(items, names, strict=True)
+    ]
+    for item, step in zip(items, made, strict=True):
+        found += g.find_faults(item, step)
+    found += find_repetitions(made, parent)
+    made = [_build_phase(item, step, depth_left - 1, found) for item, step in zip(items, made, strict=True)]
+    steps, circles = g.link_needs(items, made, chain=False)
+    return steps, found + circles
+
+
+def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
+    """A phase with its steps, or one that is planned when it starts, if the depth allows."""
+    if item.steps:
+        steps, wrong = _build_level(step, item.steps, depth_left)
+        found += wrong
+        covers = tuple(sorted({*step.covers, *(number for below in steps for number in below.covers)}))
+        return replace(step, steps=steps, covers=covers)
+    return replace(step, plan_first=item.phase and depth_left > 0)
+
+
+def find_repetitions(steps: Sequence[Step], parent: Step, parts: frozenset[str] = frozenset()) -> list[str]:
+    """Steps that restate their parent or each other. `parts`: those known to cover only a part of it."""
+    found = []
+    shared = find_shared_words(steps)
+    for index, step in enumerate(steps):
+        if not step.instructions:
+            continue
+        if not is_smaller(step, parent, shared, part=step.name in parts):
+            found.append(f"Step `{step.name}` restates the whole: say which part of it this step does, and where.")
+        if twin := find_alike(step, steps[:index]):
+            found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
+    return found
 
 
 def read_split(parent: Step, answer: Answer, taken: frozenset[str]) -> tuple[Step, ...] | Problems:
     """2 to 4 steps that together are the parent: each strictly smaller, in order, each of its criteria assigned."""
-    return _read_parts(parent, answer, SPLIT_SIZES, taken)
+    return _read_parts(parent, answer, 4, taken)
 
 
 def read_replan(
-    parent: Step,
-    answer: Answer,
-    kept: Sequence[Step],
-    blocked: Sequence[Step],
-    taken: frozenset[str],
-    sizes: tuple[int, int] = REPLAN_SIZES,
+    parent: Step, answer: Answer, kept: Sequence[Step], blocked: Sequence[Step], taken: frozenset[str]
 ) -> tuple[Step, ...] | Problems:
-    """New steps next to the completed ones, by another way: none repeats what was tried or is done."""
-    steps = _read_parts(parent, answer, sizes, taken, kept)
+    """2 or 3 new steps next to the completed ones, by another way: none repeats what was tried or is done."""
+    steps = _read_parts(parent, answer, 3, taken, kept)
     if isinstance(steps, Problems):
         return steps
     found = []
@@ -69,32 +180,26 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
 
 
 def _read_parts(
-    parent: Step, answer: Answer, sizes: tuple[int, int], taken: frozenset[str], kept: Sequence[Step] = ()
+    parent: Step, answer: Answer, most: int, taken: frozenset[str], kept: Sequence[Step] = ()
 ) -> tuple[Step, ...] | Problems:
     read_answer = parse_answer(answer, SPLIT, g.Answered, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     items = read_answer.steps
-    least, most = sizes
-    if not least <= len(items) <= most:
-        return Problems((f"There are {len(items)} steps: give {least} to {most}.",))
+    if not 2 <= len(items) <= most:
+        return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
     names, found = g.assign_names(items, taken | {step.name for step in kept})
     made = [g.build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.find_faults(item, step)
-    found += find_repetitions(made, parent, _find_parts(parent, items, made))
+    # Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not all.
+    numbers = set(range(1, len(parent.criteria) + 1))
+    covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
+    found += find_repetitions(made, parent, frozenset(name for name, mine in covered if mine and mine < numbers))
     made, uncovered = _assign_criteria(parent, items, made, kept)
     steps, circles = g.link_needs(items, made, (step.name for step in kept), chain=True)
     found += uncovered + circles
     return Problems(tuple(dict.fromkeys(found))) if found else steps
-
-
-def _find_parts(parent: Step, items: Sequence[g.Given], made: Sequence[Step]) -> frozenset[str]:
-    """Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not
-    all."""
-    numbers = set(range(1, len(parent.criteria) + 1))
-    covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
-    return frozenset(name for name, mine in covered if mine and mine < numbers)
 
 
 def _assign_criteria(

@@ -1,7 +1,8 @@
 """The part of a planning prompt that can be learned, and how well an answer fits what a finished run took.
 
 A template has facts (the goal, the repository) and guidance: what to weigh. Only the guidance is replaced, so a learned
-prompt gives the same facts and asks for the same call as the plain one.
+prompt gives the same facts and asks for the same call as the plain one. The first question is whether a goal is one
+piece of work or many: a cheap model's estimate, and what follows from it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,88 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from math import log2
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.requirements import NamedKind, Requirement
 from bough.core.budget.grants import ATOMIC_ROUNDS
-from bough.core.conversation.structured_answer import Problems
+from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import shorten_middle
 from bough.core.messages import Answer
+from bough.core.planning.decomposition import read_plan
+from bough.core.planning.given_steps import Lines, Text
 from bough.core.planning.plan import Step, count_leaves
-from bough.core.planning.planner_answer import read_plan
-from bough.core.planning.size_estimate import read_estimate
+from bough.core.planning.tool_specs import GATE
+
+ATOMIC = 3
+"""An estimate of more steps than this is not one piece of work, whatever else the answer says."""
+ASK, RECOMMEND = 10, 15
+"""Above the first number of steps a person is asked whether to use a hierarchy; above the second it is
+recommended."""
+
+Proposal = Literal["leaf", "flat", "hierarchy"]
+ApprovalAdvice = Literal["take", "ask", "recommend"]
+
+
+class SizeEstimate(Struct, frozen=True, omit_defaults=True):
+    """How big a goal is. Made once, and passed on."""
+
+    atomic: bool
+    steps: Annotated[int, Meta(ge=1, le=1_000)]
+    phases: Lines = ()
+    domains: Lines = ()
+    reason: Text = ""
+
+
+class GateReading(Struct, frozen=True):
+    """The goal as the gate reads it."""
+
+    requirements: Lines = ()
+    """The first words of each requirement."""
+    kinds: tuple[NamedKind, ...] = ()
+    programs: Lines = ()
+    """Programs that the result has to behave like."""
+
+
+def read_estimate(answer: Answer) -> SizeEstimate | Problems:
+    """The estimate. In an answer that contradicts itself the number counts."""
+    found = parse_answer(answer, GATE, SizeEstimate)
+    if isinstance(found, str):
+        return Problems((found,))
+    return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
+
+
+def read_gate_reading(answer: Answer) -> GateReading:
+    """Read as much as the answer has of it: what is wrong in one part does not spoil the others."""
+    found = parse_answer(answer, GATE, GateReading)
+    if not isinstance(found, str):
+        return found
+    plain = parse_answer(answer, GATE, _Requirements)
+    return GateReading() if isinstance(plain, str) else GateReading(plain.requirements)
+
+
+class _Requirements(Struct, frozen=True):
+    requirements: Lines = ()
+
+
+def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:
+    """One leaf; one level of steps; or phases with steps of their own. `flat` turns planning up front off."""
+    if estimate.atomic or flat or max_depth < 1:
+        return "leaf"
+    return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
+
+
+def choose_advice(estimate: SizeEstimate) -> ApprovalAdvice:
+    """Whether a person should be asked about the proposal."""
+    if estimate.atomic:
+        return "take"
+    if estimate.steps > RECOMMEND:
+        return "recommend"
+    asked = estimate.steps > ASK or len(estimate.phases) > 1 or len(estimate.domains) > 1
+    return "ask" if asked else "take"
+
 
 TITLE = 100
 """Tokens of a goal that the optimiser sees."""
@@ -62,9 +134,9 @@ class Lesson(Struct, frozen=True):
     run: str
     goal: Step
     gate: dict[str, str]
-    """The values of `gate.md` …"""
+    """The values of `gate.md`."""
     planner: dict[str, str]
-    """… and of `planner.md`."""
+    """The values of `planner.md`."""
     requirements: tuple[Requirement, ...]
     room: int
     """Levels that may grow below the goal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
@@ -34,12 +34,22 @@ def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> s
     if sum(len(path) + 1 for path in ordered) <= limit:
         return "\n".join(ordered)
     named = _named(ordered, goal)
-    packages = _packages(ordered)
+    folders = {path.rpartition("/")[0] for path in ordered if path.rpartition("/")[2] in MANIFESTS} - {""}
+    counts: Counter[str] = Counter()
+    for parent, files in Counter(path.rpartition("/")[0] for path in ordered).items():
+        nearest = next((folder for folder in (parent, *_above(parent)) if folder in folders), None)
+        if nearest is not None:
+            counts[nearest] += files
+    packages = sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
+    # The lines about what the goal names, otherwise all.
+    lines = [" ".join(line.split()) for line in owners.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#") and " " in line]
+    about = [line for line in lines if any(_owns(line.split()[0], path) for path in list(named)[:50])]
     parts = [
         ("What the goal seems to be about", _listed(named, int(limit * NAMED))),
         ("Packages", _listed([f"{folder}/ ({files:,} files)" for folder, files in packages], int(limit * PACKAGES))),
         ("Folders, by number of files", _listed(_folders(ordered), int(limit * FOLDERS))),
-        ("Owners", _listed(_owning(owners, named), int(limit * OWNING))),
+        ("Owners", _listed(about or lines, int(limit * OWNING))),
     ]
     top = _listed([path for path in ordered if "/" not in path], limit)
     head = f"There are {len(paths):,}: too many to list. `search` and `list` find others."
@@ -82,16 +92,6 @@ def _named(paths: Sequence[str], goal: str) -> list[str]:
     return sorted(points, key=lambda path: (-points[path], path))
 
 
-def _packages(paths: Sequence[str]) -> list[tuple[str, int]]:
-    folders = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in MANIFESTS} - {""}
-    counts: Counter[str] = Counter()
-    for parent, files in Counter(path.rpartition("/")[0] for path in paths).items():
-        nearest = next((folder for folder in (parent, *_above(parent)) if folder in folders), None)
-        if nearest is not None:
-            counts[nearest] += files
-    return sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
-
-
 def _above(path: str) -> Iterator[str]:
     """The folders that a path is in, the nearest first."""
     while path := path.rpartition("/")[0]:
@@ -115,14 +115,6 @@ def _place(path: str) -> tuple[str, str]:
     """Folder and extension."""
     folder, _, name = path.rpartition("/")
     return folder, name.rpartition(".")[2] if "." in name else ""
-
-
-def _owning(owners: str, named: Collection[str]) -> list[str]:
-    """The lines about what the goal names, otherwise all."""
-    lines = [" ".join(line.split()) for line in owners.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("#") and " " in line]
-    about = [line for line in lines if any(_owns(line.split()[0], path) for path in list(named)[:50])]
-    return about or lines
 
 
 def _owns(pattern: str, path: str) -> bool:

@@ -8,6 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
@@ -59,7 +60,8 @@ class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which of a compound step's steps comes first and which next: by their results, not in written order."""
+    """A state machine over a compound step's steps: their results, not the written order, say which comes first and
+    which next."""
 
     start: str
     states: tuple[Exits, ...]
@@ -212,13 +214,9 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
         seen.add(child.name)
         _check_below(child, (*path, child.name), depth - 1)
-    _check_needs(step, where, seen)
-
-
-def _check_needs(step: Step, where: str, names: set[str]) -> None:
     for child in step.steps:
         for need in child.needs:
-            if need not in names:
+            if need not in seen:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
     if any(child.needs for child in step.steps):
         try:
@@ -236,3 +234,30 @@ def build_goal_step(
     if check is not None and not check.strip():
         raise UsageError("The check is empty: give the command that proves the goal, or omit --check.")
     return Step("goal", goal.strip(), criteria=criteria, test_command=check, requires_testing=requires_testing)
+
+
+TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
+"""Identical answers would make one attempt of many."""
+
+
+def build_attempts(step: Step, count: int) -> tuple[Step, ...]:
+    """`count` copies of the step, each to run on its own."""
+    return tuple(
+        replace(
+            step,
+            name=f"attempt-{number}",
+            title=f"attempt {number} of {count}",
+            steps=(),
+            plan_first=False,
+            parallel=False,
+            join="all",
+            needs=(),
+            files=(),
+            on_error="escalate",
+            condition=None,
+            summarize=False,
+            attempt=number,
+            temperature=TEMPERATURES[(number - 1) % len(TEMPERATURES)],
+        )
+        for number in range(1, count + 1)
+    )

@@ -88,7 +88,19 @@ class _Level:
         elif change.change == "drop":
             self._drop(step, change)
         else:
-            self._reword(step, change)
+            item = _merge_given(change, step)
+            told = g.build_step(item, step.name, self.parent)
+            self.found += g.find_faults(item, told)
+            # Steps planned for other instructions no longer apply.
+            stale = bool(change.instructions) and bool(step.steps)
+            phase = step.plan_first or stale if change.phase is None else change.phase and self.depth_left > 1
+            steps = () if stale or change.phase is False else step.steps
+            said = {name: getattr(told, name) for name in _SAID_OF_A_STEP}
+            made = replace(step, **said, steps=steps, plan_first=phase and not steps)
+            self.steps[self.steps.index(step)] = made
+            if change.needs is not None:
+                self.needs[step.name] = change.needs
+            self._note(step.name, f"reworded `{step.name}`", change)
         return None
 
     def _add(self, change: StepChange) -> None:
@@ -124,21 +136,6 @@ class _Level:
                 self.steps[index] = replace(other, needs=tuple(needs))
         self.said.append(_describe_change(f"dropped `{step.name}`", change))
 
-    def _reword(self, step: Step, change: StepChange) -> None:
-        item = _merge_given(change, step)
-        told = g.build_step(item, step.name, self.parent)
-        self.found += g.find_faults(item, told)
-        # Steps planned for other instructions no longer apply.
-        stale = bool(change.instructions) and bool(step.steps)
-        phase = step.plan_first or stale if change.phase is None else change.phase and self.depth_left > 1
-        steps = () if stale or change.phase is False else step.steps
-        said = {name: getattr(told, name) for name in _SAID_OF_A_STEP}
-        made = replace(step, **said, steps=steps, plan_first=phase and not steps)
-        self.steps[self.steps.index(step)] = made
-        if change.needs is not None:
-            self.needs[step.name] = change.needs
-        self._note(step.name, f"reworded `{step.name}`", change)
-
     def _note(self, name: str, what: str, change: StepChange) -> None:
         self.touched.add(name)
         self.said.append(_describe_change(what, change))
@@ -155,12 +152,7 @@ class _Level:
                 self.found.append(f"Step `{step.name}` restates the whole: say which part of it this step does.")
             if twin := find_alike(step, (other for other in self.steps if other is not step)):
                 self.found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
-        steps = self._order_steps()
-        found = tuple(dict.fromkeys(self.found))
-        return Problems(found) if found else Changed(steps, tuple(self.said))
-
-    def _order_steps(self) -> tuple[Step, ...]:
-        """Return the steps with their needs resolved; steps that have begun come first, unchanged."""
+        # The needs are resolved; steps that have begun come first, unchanged.
         places = {step.name: step.name for step in self.steps}
         steps = [
             replace(step, needs=g.resolve_needs(self.needs[step.name], step, places, self.found))
@@ -171,7 +163,8 @@ class _Level:
         done = [step for step in steps if step.name in self.begun]
         rest, circle = g.sort_by_needs([step for step in steps if step.name not in self.begun])
         self.found += g.describe_circle(circle)
-        return (*done, *rest)
+        found = tuple(dict.fromkeys(self.found))
+        return Problems(found) if found else Changed((*done, *rest), tuple(self.said))
 
 
 def _describe_change(what: str, change: StepChange) -> str:

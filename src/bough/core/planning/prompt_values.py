@@ -17,9 +17,8 @@ from bough.core.conversation.context import (
 )
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
-from bough.core.ids import GOAL
+from bough.core.planning.guidance import SizeEstimate
 from bough.core.planning.plan import Step
-from bough.core.planning.size_estimate import SizeEstimate
 from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
 
@@ -56,9 +55,9 @@ class Past(Struct, frozen=True):
     summary: str = ""
     files: tuple[str, ...] = ()
     commit: str = ""
-    """Holds its changes, if they were not adopted …"""
+    """The commit that holds its changes, if they were not adopted."""
     work: str = ""
-    """… which are these."""
+    """The changes that were not adopted."""
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
@@ -250,14 +249,6 @@ def build_replan_values(
         "done": render_section("What is done and stays", done),
         "blocked": render_section("What did not work", blocked),
     }
-
-
-def build_goal_replan_values(
-    goal: Step, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
-) -> dict[str, str]:
-    """Fill `replan_goal.md`."""
-    values = build_replan_values(goal, GOAL, why, past, kept=kept, command=command)
-    return {name: value for name, value in values.items() if name != "place"}
 
 
 def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...], command: str) -> dict[str, str]:

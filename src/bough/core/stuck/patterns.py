@@ -1,19 +1,210 @@
-"""Every way of being stuck, as one table: what it sees in the memory, how sure that is, and what would help.
+"""The stuck detector: is the work still making progress?
 
-The rows are tried from top to bottom; the first match wins.
+`observe_round` sees every round at its end. It is pure, and costs the same at round 400 as at round 10, because its
+memory is bounded: short keys of the last rounds (`marks`). After a signal the work should change, so the caller
+continues with `reset_memory(memory)`; the same signal can then be raised again.
+
+`TABLE` has every way of being stuck: what it sees in the memory, how sure that is, and what would help. The rows are
+tried from top to bottom; the first match wins. `signals` has the thresholds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.spelling import shorten_line
-from bough.core.stuck.marks import Kind
-from bough.core.stuck.masks import count_repetitions, measure_likeness
-from bough.core.stuck.memory import RepeatedRound, StuckMemory
-from bough.core.stuck.signals import Pattern, Recommended, Signal, StuckRules, Turn
+from bough.core.stuck.marks import (
+    LITTLE,
+    SPECIFIC,
+    Kind,
+    Mark,
+    classify_repeat,
+    count_repetitions,
+    hash_text,
+    mark_act,
+    measure_likeness,
+    sketch_text,
+)
+from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
+
+T = TypeVar("T")
+D = TypeVar("D", Mark, "Failed")
+
+ACTS = 16
+"""Calls of one round that are examined."""
+KNOWN = 64
+"""Results that are remembered to tell what is new."""
+
+
+class RepeatedRound(Struct, frozen=True):
+    """A round that only repeated earlier ones."""
+
+    round: int
+    lag: int
+    """How many rounds back."""
+    kind: Kind
+    verbatim: bool
+    """Exactly the calls of the round before."""
+
+
+class IdleAnswer(Struct, frozen=True):
+    """An answer without a usable call."""
+
+    round: int
+    sketch: tuple[int, ...]
+
+
+class Failed(Struct, frozen=True):
+    """A call that failed, and how."""
+
+    round: int
+    error: int
+
+
+class TreeSince(Struct, frozen=True):
+    """The workspace had this tree from that round on."""
+
+    round: int
+    tree: str
+
+
+class ReadingRound(Struct, frozen=True):
+    """A round that only read something new."""
+
+    round: int
+    shape: int
+
+
+class StuckMemory(Struct, frozen=True):
+    """What the detector remembers: short keys of the last rounds."""
+
+    round: int = 0
+    """Rounds seen so far."""
+    era: int = 0
+    """How often the workspace has changed."""
+    failing: int = 0
+    marks: tuple[Mark, ...] = ()
+    repeated: tuple[RepeatedRound, ...] = ()
+    """The last rounds in a row that only repeated earlier ones."""
+    idle: tuple[int, ...] = ()
+    """The last rounds in a row without a change and without new information. If no tree is known, only a repeat shows
+    that nothing changed."""
+    said: tuple[IdleAnswer, ...] = ()
+    """The last rounds in a row without a usable call."""
+    failed: tuple[Failed, ...] = ()
+    """Kept if trees are known: only they show whether something changed in between."""
+    trees: tuple[TreeSince, ...] = ()
+    reading: tuple[ReadingRound, ...] = ()
+    known: tuple[int, ...] = ()
+
+
+def reset_memory(memory: StuckMemory) -> StuckMemory:
+    """An empty memory that keeps counting rounds: after a signal, or after a person's message."""
+    return StuckMemory(round=memory.round)
+
+
+def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemory:
+    """The memory after one more round."""
+    now = memory.round + 1
+    if not turn.acts:  # Text alone changes nothing: what was repeating before it still is.
+        said = (*memory.said, IdleAnswer(now, sketch_text(turn.text)))
+        return replace(memory, round=now, said=keep_last(said, rules.silent))
+    memory = _note_tests(replace(memory, round=now, said=()), turn)
+    marks: list[Mark] = []
+    found: list[tuple[Kind, int] | None] = []
+    for act in turn.acts[:ACTS]:
+        one = mark_act(act, now, memory.era)
+        # It would otherwise count as a repeat: a 429 looks the same each time.
+        if one.transit:
+            continue
+        found.append(_find_earlier(one, memory.marks, rules))
+        marks.append(one)
+        memory = _note_change(memory, act, one, found[-1])
+    # An unavailable service neither advances the work nor shows that it is stuck.
+    return _remember(memory, marks, found, rules) if marks else memory
+
+
+def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
+    """The nearest earlier round that did the same with the same result."""
+    for then in reversed(marks):
+        kind = classify_repeat(now, then, rules)
+        if kind is not None:
+            return kind, now.round - then.round
+    return None
+
+
+def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
+    """Different tests fail than before: the work is making progress, whatever it looks like."""
+    if turn.failing is None:
+        return memory
+    failing = hash_text("\n".join(sorted(turn.failing))) or 1
+    if memory.failing in (0, failing):
+        return replace(memory, failing=failing)
+    return replace(memory, failing=failing, era=memory.era + 1, repeated=(), idle=(), failed=(), reading=())
+
+
+def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
+    """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
+    if act.tree:
+        before = memory.trees[-1].tree if memory.trees else ""
+        if act.tree == before:
+            return memory
+        trees = (*memory.trees, TreeSince(one.round, act.tree))
+        return replace(memory, trees=trees, era=memory.era + (before != ""))
+    silent = one.says < LITTLE
+    return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
+
+
+def _remember(
+    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+) -> StuckMemory:
+    now = memory.round
+    moved = memory.era != marks[0].era
+    repeated = _list_repeated(memory, marks, found, rules)
+    results = [one.error or one.rounded for one in marks]
+    new = not {*results} <= {*memory.known}
+    still = bool(memory.trees) and not (new or moved)
+    idle = (*memory.idle, now) if repeated or still else ()
+    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
+    shapes = {one.shape for one in marks if one.ok and not one.writes}
+    paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
+    reading = (*memory.reading, ReadingRound(now, shapes.pop())) if paging else ()
+    return replace(
+        memory,
+        marks=keep_last(_keep_since((*memory.marks, *marks), now - rules.window), rules.window * 4),
+        repeated=repeated,
+        idle=keep_last(idle, rules.idle),
+        failed=keep_last(_keep_since((*memory.failed, *failed), now - rules.error_window), rules.error_window),
+        trees=keep_last(memory.trees, rules.window),
+        reading=keep_last(reading, rules.looks),
+        known=keep_last((*memory.known, *results), KNOWN),
+    )
+
+
+def _list_repeated(
+    memory: StuckMemory, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+) -> tuple[RepeatedRound, ...]:
+    """A round is repeated if each of its calls is a repeat; one that is not resets the count."""
+    again = [each for each in found if each is not None]
+    if len(again) < len(found):
+        return ()
+    kind, lag = max(again, key=lambda each: each[1])
+    # Exactly the same calls with the same error need one round less to count than similar ones.
+    before = [one.call for one in memory.marks if one.round == memory.round - 1]
+    verbatim = [one.call for one in marks] == before
+    return keep_last((*memory.repeated, RepeatedRound(memory.round, lag, kind, verbatim)), rules.window)
+
+
+def _keep_since(items: Iterable[D], round_: int) -> tuple[D, ...]:
+    return tuple(item for item in items if item.round > round_)
+
+
+def keep_last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
+    return items[-count:] if count > 0 else ()
 
 
 class Found(Struct, frozen=True):
@@ -22,15 +213,6 @@ class Found(Struct, frozen=True):
 
 
 Finder = Callable[[StuckMemory, Turn, StuckRules], Found | None]
-
-
-def find_signal(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Signal | None:
-    """What the latest round shows, together with those before it."""
-    for pattern, find, confidence, recommended in TABLE:
-        found = find(memory, turn, rules) if pattern in rules.patterns else None
-        if found is not None:
-            return Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _list_evidence(turn))
-    return None
 
 
 # ── one finder per pattern ──────────────────────────────────────────────────────────────────────────────────────────
@@ -152,3 +334,13 @@ def _list_evidence(turn: Turn) -> tuple[str, ...]:
         for act in turn.acts[:3]
     ]
     return tuple(acts) if acts else (shorten_line(turn.text[: 4 * 160], 160),)
+
+
+def observe_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> tuple[StuckMemory, Signal | None]:
+    """The memory after one more round, and what is wrong, if anything is."""
+    memory = _note_round(memory, turn, rules)
+    for pattern, find, confidence, recommended in TABLE:
+        found = find(memory, turn, rules) if pattern in rules.patterns else None
+        if found is not None:
+            return memory, Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _list_evidence(turn))
+    return memory, None

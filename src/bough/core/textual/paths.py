@@ -1,4 +1,4 @@
-"""Which file a block is for."""
+"""Find the fenced blocks of a model's text, with the text around each, and out of that the file that each is for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,74 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from bough.core.textual.blocks import Block
+_FENCE = re.compile(r"^[ \t>*-]{0,6}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
+_NESTING = frozenset({"markdown", "md", "mdx"})
+"""Languages whose text contains fences."""
+
+
+class Block(Struct, frozen=True):
+    info: str
+    """What follows the opening fence."""
+    text: str
+    before: str
+    """The last lines before it, if they are about it."""
+    closed: bool = True
+
+    @property
+    def language(self) -> str:
+        """The language tag; empty if there is none, or if it is a path."""
+        found = re.match(r"\{?\.?([A-Za-z][\w+#-]*)", self.info)
+        rest = self.info[found.end() :] if found else ""
+        return found[1].lower() if found and not rest.startswith((".", "/", "\\")) else ""
+
+
+def find_blocks(text: str) -> list[Block]:
+    """All blocks in order. A last one that is never closed extends to the end."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
+    only = _FENCE.match(lines[fences[0]]) if len(fences) == 1 else None
+    if only is not None and not only[2].strip() and not "".join(lines[fences[0] + 1 :]).strip():
+        # Only the end of a block: the answer began inside it.
+        return [Block("", "\n".join(lines[: fences[0]]), "")] if fences[0] else []
+    found: list[Block] = []
+    at, after = 0, 0
+    while at < len(lines):
+        opening = _FENCE.match(lines[at])
+        if opening is None:
+            at += 1
+            continue
+        end = _find_end(lines, at, opening)
+        body = lines[at + 1 : end]
+        indent = len(lines[at]) - len(lines[at].lstrip())
+        body = [line[min(indent, len(line) - len(line.lstrip())) :] for line in body] if indent else body
+        before = "\n".join(lines[after:at])
+        # The last two lines of text before a block.
+        words = [line.strip() for line in before.split("\n") if line.strip()]
+        found.append(Block(opening[2].strip(), "\n".join(body), "\n".join(words[-2:]), closed=end < len(lines)))
+        at = after = end + 1
+    return found
+
+
+def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
+    """The line of the closing fence, or the end of the text."""
+    mark, nests = opening[1], opening[2].strip().split(" ")[0].lower() in _NESTING
+    inside = 0
+    for n in range(at + 1, len(lines)):
+        fence = _FENCE.match(lines[n])
+        if fence is None or fence[1][0] != mark[0] or len(fence[1]) < len(mark):
+            continue
+        if fence[2].strip():
+            if not nests:
+                if re.fullmatch(r"[A-Za-z][\w+#.-]*([ :].*)?", fence[2].strip()):
+                    return n - 1 if n - 1 > at else n  # The closing fence was forgotten.
+                continue
+            inside += 1
+        elif inside:
+            inside -= 1
+        else:
+            return n
+    return len(lines)
+
 
 _PATH = re.compile(r"(?<![\w/.\\-])((?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z][\w]{0,9})(?![\w/\\(-])")
 _COMMENT = re.compile(
@@ -109,26 +176,18 @@ def is_test(path: str) -> bool:
 
 def find_path(block: Block, known: Known) -> str:
     """The file that a block names, in one of the places where models name it; empty if it names none."""
-    for said in _list_info_paths(block):
+    # ```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}.
+    rest = block.info.strip("{} ")
+    if block.language:
+        rest = rest.lstrip(".")[len(block.language) :]
+    words = re.split(r"[\s:=\"',()]+", rest)
+    for said in [word.strip("`*") for word in words if word]:
         if path := _resolve_path(said, known, sure=True):
             return path
     first = block.text.partition("\n")[0]
     if (found := _COMMENT.match(first)) and (path := _resolve_path(found[1], known, sure=False)):
         return path
-    return _find_path_before(block, known)
-
-
-def _list_info_paths(block: Block) -> list[str]:
-    """```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}."""
-    rest = block.info.strip("{} ")
-    if block.language:
-        rest = rest.lstrip(".")[len(block.language) :]
-    words = re.split(r"[\s:=\"',()]+", rest)
-    return [word.strip("`*") for word in words if word]
-
-
-def _find_path_before(block: Block, known: Known) -> str:
-    """The last line of text before it: alone on its line, or the one path that the line mentions."""
+    # The last line of text before it: alone on its line, or the one path that the line mentions.
     lines = block.before.split("\n")
     for line in reversed(lines[-2:]):
         if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):

@@ -1,7 +1,8 @@
-"""From a model's text to calls: what a person would do who reads the answer and has to act on it.
+"""Read a model's text as calls: do what a person would do who reads the answer and has to act on it.
 
 Whole files, edits and a command are in blocks; the file of a block is named in its first line, next to it or before it,
-or is clear from the task. A block that is cut off, or whose file is unknown, is ignored.
+or is clear from the task. A block that is cut off, or whose file is unknown, is ignored. Many small models write tool
+calls as JSON into their text, whatever the prompt says: those are read too.
 """
 
 from __future__ import annotations
@@ -9,13 +10,87 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 from msgspec import Struct
 
 from bough.core.messages import Call, Stop
-from bough.core.textual import calls, paths
-from bough.core.textual.blocks import Block, find_blocks
-from bough.core.textual.paths import Known
+from bough.core.textual import paths
+from bough.core.textual.paths import Block, Known, find_blocks
+
+_DECODER = json.JSONDecoder(strict=False)
+_NAMED = re.compile(r'\{\s*"(?:name|function|tool)"\s*:')
+_BROKEN_WRITE = re.compile(
+    r'"name"\s*:\s*"write".*?"path"\s*:\s*"([^"\n]+)"\s*,\s*"content"\s*:\s*"(.*?)"?\s*\}*\s*(?:```|</tool_call>)?\s*$',
+    re.DOTALL,
+)
+"""A call whose JSON is broken, usually by quotes or line ends in the code: its meaning is clear."""
+_FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
+_WRAPPED = re.compile(r"\s*<code>\n?(.*?)\n?</code>\s*", re.DOTALL)
+FIELDS = {
+    "write": ("path", "content"),
+    "edit": ("path", "old", "new"),
+    "bash": ("command",),
+    "read": ("path",),
+    "done": ("summary",),
+}
+"""The tools of the text protocol, and the required fields of each."""
+
+
+def find_written_calls(text: str) -> list[Call]:
+    """The calls in a text, in order. Only complete ones, and only of known tools."""
+    found = [call for value in _find_objects(text) if (call := _read_call(value)) is not None]
+    if found:
+        return found
+    broken = _BROKEN_WRITE.search(text)
+    if broken is None or broken[2].count("\n") + broken[2].count("\\n") < 1:
+        return []
+    content = broken[2]
+    if content.startswith('""'):  # Three quotes, as in Python.
+        content = content.strip('"').strip("\n")
+    if content.count("\\n") > content.count("\n"):
+        content = content.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")
+    return [make_call("write", path=broken[1], content=_strip_tags(content))]
+
+
+def make_call(name: str, **arguments: str) -> Call:
+    return Call("", name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _find_objects(text: str) -> Iterator[Any]:
+    at = 0
+    while (found := _NAMED.search(text, at)) is not None:
+        try:
+            value, at = _DECODER.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            at = found.end()
+        else:
+            yield value
+
+
+def _read_call(value: Any) -> Call | None:
+    if isinstance(value.get("function"), dict):
+        value = value["function"]
+    name = next((value[key] for key in ("name", "tool", "function") if isinstance(value.get(key), str)), "")
+    given: dict[str, Any] = next(
+        (value[key] for key in ("arguments", "parameters", "args", "input") if isinstance(value.get(key), dict)), {}
+    )
+    wanted = FIELDS.get(name)
+    if wanted is None or not all(isinstance(given.get(field), str) for field in wanted):
+        return None
+    texts = {field: given[field] for field in wanted}
+    if "content" in texts:
+        texts["content"] = _strip_tags(texts["content"])
+    return make_call(name, **texts) if texts[wanted[0]].strip() else None
+
+
+def _strip_tags(content: str) -> str:
+    """Code without the tags that some models put around it, ending in a line end."""
+    wrapped = _WRAPPED.fullmatch(content) or _FENCED.fullmatch(content)
+    content = wrapped[1] if wrapped else content
+    return content if content.endswith("\n") or not content else f"{content}\n"
+
 
 SHELL = frozenset({"bash", "sh", "shell", "zsh", "console", "terminal", "shell-session", "shellscript", "cmd"})
 NOT_CODE = frozenset({"text", "txt", "plaintext", "output", "log", "none"})
@@ -57,7 +132,7 @@ def read_calls(text: str, known: Known, stop: Stop = "end") -> Reading:
     more = bool(_MORE.search(text))
     found = _read_blocks(text, known, cut=stop == "length")
     if not found:
-        found = calls.find_written_calls(text) if stop != "length" else []
+        found = find_written_calls(text) if stop != "length" else []
     if not found and stop != "length":
         found = _read_bare_code(text, known)
     kept, aside = _drop_tests(found, known)
@@ -73,17 +148,19 @@ def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
     unnamed: list[Block] = []
     for block in listed:
         json_like = block.language in ("json", "tool_call", "") and block.text.lstrip().startswith(("{", "["))
-        if found := _read_edits(block, known) or (calls.find_written_calls(block.text) if json_like else []):
+        if found := _read_edits(block, known) or (find_written_calls(block.text) if json_like else []):
             made += found
         elif _is_shell(block):
-            commands.append(_extract_command(block.text))
+            lines = block.text.strip().split("\n")
+            typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
+            commands.append("\n".join(typed or lines).strip())
         elif path := paths.find_path(block, known) if _may_be_file(block) else "":
             made.append(_build_write(path, block, known))
         elif _may_be_file(block):
             unnamed.append(block)
     if unnamed and not any(call.name in ("write", "edit") for call in made):
         made += _read_unnamed(unnamed, known)
-    made += [calls.make_call("bash", command=command) for command in commands[:1] if command]
+    made += [make_call("bash", command=command) for command in commands[:1] if command]
     # If one answer writes a file twice, the last version counts.
     writes = {_get_path(call): call for call in made if call.name == "write"}
     return [call for call in made if call.name != "write" or writes[_get_path(call)] is call]
@@ -99,11 +176,12 @@ def _build_write(path: str, block: Block, known: Known) -> Call:
     # A first line that is only the path says where the block goes; it is not part of the file.
     if first.strip().strip("`*:") == path:
         text = rest.lstrip("\n")
-    return calls.make_call("write", path=path, content=text.rstrip() + "\n")
+    return make_call("write", path=path, content=text.rstrip() + "\n")
 
 
 def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
-    """Among blocks that name no file the longest is usually the file: the others are examples of its use."""
+    """Write the longest of the blocks that name no file: it is usually the file, and the others are examples of its
+    use."""
     code = [
         block
         for block in unnamed
@@ -151,12 +229,6 @@ def _is_shell(block: Block) -> bool:
     )
 
 
-def _extract_command(text: str) -> str:
-    lines = text.strip().split("\n")
-    typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
-    return "\n".join(typed or lines).strip()
-
-
 def _read_bare_code(text: str, known: Known) -> list[Call]:
     """An answer that is just the file: no fence, no prose."""
     block = Block("python", text, "")
@@ -190,8 +262,8 @@ def _find_edited_path(block: Block, known: Known) -> str:
 
 def _build_edit(path: str, old: str, new: str) -> Call:
     if not old.strip():  # Nothing to look for: the whole file.
-        return calls.make_call("write", path=path, content=new)
-    return calls.make_call("edit", path=path, old=old, new=new)
+        return make_call("write", path=path, content=new)
+    return make_call("edit", path=path, old=old, new=new)
 
 
 def _read_diff(block: Block, known: Known) -> list[Call]:

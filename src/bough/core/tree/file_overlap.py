@@ -1,4 +1,4 @@
-"""Which steps may run in parallel: which files a step will change, and whether two steps conflict.
+"""Say which steps may run in parallel: which files a step will change, and whether two steps conflict.
 
 What a step declares counts, then what its instructions say it changes, and, once it has changed something, that too.
 Two steps that both only add to a file (`CHANGELOG.md+`) do not conflict: both additions are kept.
@@ -15,7 +15,7 @@ from msgspec import Struct
 from bough.core.planning.plan import Step
 
 ADDS = "+"
-"""After the name of a declared file: the step only adds to it."""
+"""Follows the name of a declared file that the step only adds to."""
 
 Touched = dict[str, bool]
 """Files that a step changes, and whether it only adds to them."""

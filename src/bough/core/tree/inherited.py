@@ -44,6 +44,6 @@ class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     verdicts: tuple[str, ...] = ()
     """What checks said about it."""
     earlier: str = ""
-    """In old journals: what this critic found last time."""
+    """What this critic found last time; only old journals have it."""
     probes: tuple[Probe, ...] = ()
     """Its probes that failed last time; they run again and count."""

@@ -175,24 +175,20 @@ def has_succeeded(task: Task) -> bool:
 def find_fatal_step(task: Task) -> ChildSettled | None:
     """The step whose failure fails the task: `on_error = "fail"`, or its retries are exhausted."""
     if (state := control_flow.find_current_state(task)) is not None:
-        return _find_broken_state(task, state)
+        # A state whose failure no transition handles, or a machine that loops forever.
+        child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
+        if child is None or turn is None or not _has_ended(task, state):
+            return None
+        if state.on_error in ("fail", "retry") or control_flow.has_exhausted_transitions(task):
+            why = turn.why if child.state in WELL else f"{turn.why} ({child.why})"
+            return replace(child, state=State.FAILED, why=why)
+        return None
     if task.plan.parallel and task.step.join != "all":
         return None
     for step in task.plan.steps:
         child = task.children.settled.get(step.name)
         if child and child.state not in WELL and step.on_error in ("fail", "retry") and not _will_retry(task, step):
             return child
-    return None
-
-
-def _find_broken_state(task: Task, state: Step) -> ChildSettled | None:
-    """A state whose failure no transition handles, or a machine that loops forever."""
-    child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
-    if child is None or turn is None or not _has_ended(task, state):
-        return None
-    if state.on_error in ("fail", "retry") or control_flow.has_exhausted_transitions(task):
-        why = turn.why if child.state in WELL else f"{turn.why} ({child.why})"
-        return replace(child, state=State.FAILED, why=why)
     return None
 
 

@@ -195,21 +195,6 @@ def _list_later(task: Task, step: Step) -> tuple[str, ...]:
     return tuple(f"{other.name}: {context.shorten_text(other.instructions, LATER)}" for other in to_come)
 
 
-def _list_parallel(task: Task, step: Step) -> tuple[str, ...]:
-    others = (other for other in task.plan.steps if other.name in task.children.running and other.name != step.name)
-    return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
-
-
-def _list_interfaces(task: Task, step: Step) -> tuple[str, ...]:
-    """What it can build on, and what others need from it: exact names and signatures."""
-    needs = _find_needed(task, step)
-    needed = (other for other in task.plan.steps if other.name in needs)
-    there = (f"{other.name} provides: {each}" for other in needed for each in other.interfaces)
-    users = [other.name for other in task.plan.steps if step.name in other.needs]
-    asked = f"for {', '.join(users)}" if users else "for others"
-    return (*there, *(f"this step provides {asked}: {each}" for each in step.interfaces))
-
-
 def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
     """The scope that a step of a task begins in."""
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
@@ -217,13 +202,20 @@ def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
     later = _list_later(task, step) if step.plan_first else ()
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
     path = "/".join((*above, step.name))  # in the written plan
+    others = (other for other in task.plan.steps if other.name in task.children.running and other.name != step.name)
+    # What it can build on, and what others need from it: exact names and signatures.
+    needs = _find_needed(task, step)
+    needed = (other for other in task.plan.steps if other.name in needs)
+    there = (f"{other.name} provides: {each}" for other in needed for each in other.interfaces)
+    users = [other.name for other in task.plan.steps if step.name in other.needs]
+    asked = f"for {', '.join(users)}" if users else "for others"
     told = replace(
         strategy.told(task, step),
         loop=loop,
         later=later,
-        beside=_list_parallel(task, step),
+        beside=tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others),
         requirements=list_covered(step, path, task.asked, task.plan.steps),
         conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.plan.conventions))),
-        interfaces=_list_interfaces(task, step),
+        interfaces=(*there, *(f"this step provides {asked}: {each}" for each in step.interfaces)),
     )
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

@@ -58,7 +58,7 @@ class Attempt(Struct, frozen=True):
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """Which protocol suits the model is unknown: the ladder may switch to the other one."""
+    """The ladder may switch to the other protocol: nothing says which one suits the model."""
     changed: bool = False
     """It has changed a file."""
     tactic: str = ""

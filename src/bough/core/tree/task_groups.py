@@ -14,7 +14,8 @@ from bough.core.ladder.escalation import Decision, EscalationOptions, Rung, Trou
 from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call
 from bough.core.planning.plan import Role, Step, Tier
-from bough.core.stuck.detector import Act, Signal, StuckMemory
+from bough.core.stuck.patterns import StuckMemory
+from bough.core.stuck.signals import Act, Signal
 from bough.core.tree.inherited import Subject
 
 
@@ -221,16 +222,16 @@ class TaskAcceptance(Struct, frozen=True):
 
 
 class TaskTestChanges(Struct, frozen=True):
-    """Which original tests may change, and who decided that."""
+    """The original tests that may change, and who decided that."""
 
     allowed: tuple[AllowedChange, ...] = ()
     """Changes that were allowed here or in one of the steps."""
     disputes: dict[str, str] = {}
     """What agents object to in a test, by test."""
     ruled_by_judge: str | None = None
-    """The tree that the judge last ruled on …"""
+    """The tree that the judge last ruled on."""
     ruled_by_person: str | None = None
-    """… and the person."""
+    """The tree that the person last ruled on."""
     denied: str | None = None
     """The tree that the person refused."""
     decided: str = ""

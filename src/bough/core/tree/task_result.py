@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bough.core.acceptance.findings import Finding
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
+from bough.core.acceptance.verdict import Finding
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step

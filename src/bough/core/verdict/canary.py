@@ -21,7 +21,7 @@ NONSENSE = '\x01 ((( ]]] "\n<?= (((\n'
 
 
 def choose_claim(claims: Sequence[str], request: str) -> list[str]:
-    """Those that the request names first."""
+    """A few of the claims, beginning with the tests that the request names."""
     words = {*re.findall(r"[\w-]+", request)}
     named = [test for test in claims if {*re.findall(r"[\w-]+", test.rpartition("::")[2])} & words]
     return [*named, *(test for test in claims if test not in {*named})][:MOST]

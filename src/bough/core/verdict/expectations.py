@@ -13,7 +13,7 @@ from bough.core.verdict.language import Language, Spans
 
 NUMBER = "7919"
 _SMALL = 1000
-"""Up to here another number is the next one; for larger ones the tolerance of near equality is wider."""
+"""A number up to here is falsified by the next one; for larger ones the tolerance of near equality is wider."""
 _LITERAL = (
     r"(?<![\w.$@\"'])(?:-?\d[\d_]*(?:\.\d+)?\w*|\"(?:[^\"\\\n$#]|\\.|\$(?![\w({])|#(?!\{))*\"|'(?:[^'\\\n]|\\.)*'"
     r"|(?:true|false|True|False|nil|null|None)\b)"
@@ -113,8 +113,8 @@ def _find_indent(line: str) -> int:
 
 
 def _list_certain_lines(lines: Sequence[str], first: int, last: int) -> Iterator[int]:
-    """Those that every run of the test reaches: not below a branch, not after a return. Those of a table that is
-    looped over are reached as well."""
+    """The lines that every run of the test reaches: not below a branch, not after a return. The lines of a table that
+    is looped over are reached as well."""
     above: list[str] = []
     top = min((_find_indent(line) for line in lines[first:last] if line.strip()), default=0)
     for at in range(first, last):

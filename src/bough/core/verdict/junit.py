@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 
 LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50

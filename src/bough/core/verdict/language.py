@@ -73,7 +73,7 @@ class Missing(Struct, frozen=True):
     why: str = ""
     """The manifest that says it belongs here."""
     language: str = ""
-    """Whose package it is."""
+    """The name of the language that the package is for."""
     declared: bool = True
     """False: nothing says that it belongs here, so the work may have to provide it."""
 
@@ -110,14 +110,14 @@ class Language:
 
     name: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    """Without their dots."""
+    """The suffixes of its files, without their dots."""
     test_names: ClassVar[str] = ""
     """Names of its test files, as a pattern to search for; empty: those that mean tests anywhere."""
     comment: ClassVar[str] = "#"
     rank: ClassVar[int] = 50
     """Its place in the order in which a project's own check is looked for, the lowest first."""
     runners: ClassVar[tuple[Runner, ...]] = ()
-    """In the order in which they are looked for in a project."""
+    """Its runners, in the order in which they are looked for in a project."""
     manifests: ClassVar[tuple[str, ...]] = ()
     """Files that make a folder a project of its own."""
     dependency_files: ClassVar[str] = ""

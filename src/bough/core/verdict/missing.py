@@ -55,7 +55,12 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return found
     failing = report.failing
     if report.passed and failing:
-        return _find_what_most_lack(report, base, text)
+        # The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded.
+        lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
+        packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
+        most = next((one for one, _ in packages.most_common(1)), None)
+        few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
+        return most if most is not None and few and not _is_named(most.name, base.goal) else None
     own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
@@ -85,15 +90,6 @@ def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
     return lacks
 
 
-def _find_what_most_lack(report: Report, base: Base, text: str) -> Missing | None:
-    """The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded."""
-    lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
-    packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
-    most = next((one for one, _ in packages.most_common(1)), None)
-    few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
-    return most if most is not None and few and not _is_named(most.name, base.goal) else None
-
-
 def _list_lacks_by_line(text: str, report: Report, base: Base) -> list[Missing]:
     """What files of tests lack, where a runner prints that apart from its report: once for each file."""
     own = _list_own_names(base.paths)
@@ -113,8 +109,8 @@ def still_aside(aside: Mapping[str, str], goal: str, before: Collection[Case], n
 
 
 def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
-    """Without those that the goal names, by the test or by the module; where it is about tests, without those that
-    lack a module which nothing declares."""
+    """The tests to set aside. Tests that the goal names, by the test or by the module, are not among them; where the
+    goal is about tests, neither are tests that lack a module which nothing declares."""
     about = re.search(_ABOUT_TESTS, goal, re.IGNORECASE) is not None
     return {
         id: lack
@@ -187,19 +183,16 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
         written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
         own = written or ("/" in name and not _is_installed(name))
         if name and not own:
-            return Missing("command", name, language=_find_owner(last_segment(name), base))
+            # The language whose package managers install a program: it is known for that, or a manifest names it.
+            program = last_segment(name)
+            known = (language.name for language in LANGUAGES if program in language.installed_runners)
+            named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
+            return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
 
 
 def _is_installed(path: str) -> bool:
     return path.startswith("/") or is_made_folder(parent_folder(path))
-
-
-def _find_owner(program: str, base: Base) -> str:
-    """The language whose package managers install a program: it is known for that, or a manifest names it."""
-    known = (language.name for language in LANGUAGES if program in language.installed_runners)
-    named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
-    return next(known, "") or next(named, "")
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
-from bough.core.verdict.registry import LANGUAGES, find_language
-from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import find_block
 
 THE_CHECK = "the check"
@@ -37,8 +36,8 @@ def has_results(baseline: Baseline) -> bool:
 def find_disagreements(
     baseline: Baseline, then: Baseline, runner: str = "", now: Report | None = None
 ) -> dict[str, Disagreement]:
-    """By test. `then`: the check's result with the test side of the base on the new code; `now`: with that of the
-    work."""
+    """The original tests that disagree with the new code, by test. `then`: the check's result with the test side of the
+    base on the new code; `now`: with that of the work."""
     if not then.report.cases and not baseline.report.cases:
         said = _compare_as_whole(baseline, then)
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
@@ -84,7 +83,7 @@ def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
 
 
 def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
-    """For checks whose tests have no names."""
+    """Compare two results whose tests have no names, and say how the later one is worse; empty: it is not."""
     was, now = baseline.report, then.report
     ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
     if then.exit_status == 0:
@@ -143,7 +142,10 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
     if not path or before[path] == after.get(path):
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
-    start, end = _find_block(old, one.test)
+    # Where a test is in its file; the whole file when its name is not found there.
+    name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(one.test))[-1].strip()
+    at = next((n for n, line in enumerate(old) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
+    start, end = find_block(old, at) if at is not None else (0, len(old))
     removed: list[str] = []
     added: list[str] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -151,13 +153,6 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
             removed += old[max(a, start) : min(b, end)]
             added += new[c:d]
     return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
-
-
-def _find_block(lines: Sequence[str], test: str) -> tuple[int, int]:
-    """Where a test is in its file; the whole file when its name is not found there."""
-    name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(test))[-1].strip()
-    at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
-    return find_block(lines, at) if at is not None else (0, len(lines))
 
 
 def _limit_lines(lines: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ def list_parents(path: str) -> Iterator[str]:
 
 
 def find_suffix(path: str) -> str:
-    """In lower case and without its dot; empty: there is none."""
+    """The suffix of a path in lower case and without its dot; empty: there is none."""
     name = last_segment(path)
     return name.rpartition(".")[2].lower() if "." in name else ""
 

@@ -13,12 +13,10 @@ from shlex import quote
 
 from bough.core.acceptance.probes import OUTPUT, Form, Probe, Probed
 from bough.core.acceptance.verdict import Check
-from bough.core.verdict.cases import cut_middle
-from bough.core.verdict.check_run import Finished
+from bough.core.verdict.check_run import Finished, cut_middle
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
 from bough.core.verdict.registry import RUNNERS, find_runner
-from bough.core.verdict.runner import Runner
 
 _SCRIPT = "sh"
 _SCRIPT_HOW = (
@@ -31,32 +29,23 @@ _SCRIPT_BROKEN = (126, 127)
 
 def find_form(check: Check, paths: Sequence[str]) -> Form:
     """How a probe for this check is written."""
-    runner = _find_probe_runner(check, paths)
-    if runner is None:
-        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW, case=_SCRIPT_CASE, by_name=True)
-    tests = [path for path in paths if is_test_path(path)]
-    folder = _find_folder(runner, tests)
-    path = runner.probe_path.replace("{at}", f"{folder}/" if folder else "")
-    path = path.replace("{suffix}", runner.find_probe_suffix(tests))
-    case, by_name = runner.probe_case, runner.probe_by_name
-    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=case, by_name=by_name)
-
-
-def _find_probe_runner(check: Check, paths: Sequence[str]) -> Runner | None:
-    """The check's runner; of a command that shows none, one whose program it names."""
+    # The check's runner; of a command that shows none, one whose program it names.
     runner = find_runner(check.runner)
     if runner is None or not runner.probe_path:
         suffixes = {f".{find_suffix(path)}" for path in paths}
         fitting = (each for each in RUNNERS if each.probe_hint and not suffixes.isdisjoint(each.suffixes))
         runner = next((each for each in fitting if re.search(each.probe_hint, check.command)), None)
-    return runner
-
-
-def _find_folder(runner: Runner, tests: Sequence[str]) -> str:
-    """Where the project keeps most of its tests."""
+    if runner is None:
+        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW, case=_SCRIPT_CASE, by_name=True)
+    tests = [path for path in paths if is_test_path(path)]
+    # Where the project keeps most of its tests.
     own = (path for path in tests if _is_named(path) and path.endswith(runner.suffixes))
     most = Counter(map(parent_folder, own)).most_common(1)
-    return most[0][0] if most else ""
+    folder = most[0][0] if most else ""
+    path = runner.probe_path.replace("{at}", f"{folder}/" if folder else "")
+    path = path.replace("{suffix}", runner.find_probe_suffix(tests))
+    case, by_name = runner.probe_case, runner.probe_by_name
+    return Form(runner.name, path, runner.probe_how, folder=runner.probe_folder, case=case, by_name=by_name)
 
 
 def _is_named(path: str) -> bool:

@@ -121,7 +121,10 @@ class ReadFiles:
     def reads(self, path: str, code: bool, words: Collection[str]) -> bool:
         """`words`: the request's; a script that defines what they name is what it tests."""
         if not code:
-            return self._reads_data(path)
+            if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):
+                return True
+            named = (other for other in self._others if names_file(self._texts[other], path))
+            return any(map(self.is_helper, named))
         return self.is_helper(path) or (
             self._is_sourced(path) and not list_defined(self._texts.get(path, "")) & {*words}
         )
@@ -132,12 +135,6 @@ class ReadFiles:
             return False
         loading = [other for other in self._texts if other != path and loads(self._texts[other], path)]
         return any(other in self.roots for other in loading) and all(find_language(other).scripts for other in loading)
-
-    def _reads_data(self, path: str) -> bool:
-        if names_file(self._called, path) or any(names_file(self._texts[root], path) for root in self.roots):
-            return True
-        named = (other for other in self._others if names_file(self._texts[other], path))
-        return any(map(self.is_helper, named))
 
 
 def _provides(path: str, text: str, own: Collection[str]) -> bool:

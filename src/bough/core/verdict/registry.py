@@ -1,14 +1,25 @@
-"""The languages and test runners that bough knows: every module of `languages/` that has a `LANGUAGE`."""
+"""The languages and test runners that bough knows (every module of `languages/` that has a `LANGUAGE`), and the results
+of a test run: its report where there is one, else its closing lines, else only its exit status.
+
+The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
+the first that reports by its environment is still told to, since that reaches it there, and the closing lines of any
+runner count.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 
+from bough.core.acceptance.verdict import Case, Report
+from bough.core.shell_syntax import find_inner_line, find_programs, split_commands
 from bough.core.verdict import languages
+from bough.core.verdict.check_run import count_cases, deduplicate, merge_worse, strip_ansi
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_suffix
-from bough.core.verdict.runner import Runner
+from bough.core.verdict.runner import ClosingLine, Progress, Runner
 
 NEUTRAL = Language()
 """Any language that has no record."""
@@ -22,7 +33,7 @@ def _load_languages() -> tuple[Language, ...]:
 
 LANGUAGES = _load_languages()
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
-"""In the order in which they are looked for in a project: the first that matches is its own."""
+"""All runners in the order in which they are looked for in a project: the first that matches is its own."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
 _BY_NAME = {runner.name: runner for runner in RUNNERS}
 
@@ -33,3 +44,144 @@ def find_language(path: str) -> Language:
 
 def find_runner(name: str) -> Runner | None:
     return _BY_NAME.get(name)
+
+
+_UNKNOWN = next(runner for runner in RUNNERS if runner.by_environment)
+"""Told to report where the command shows no runner: its environment reaches it there."""
+PLAIN = "plain"
+"""The runner of a check that is a plain program: none, and it is not told to report."""
+_LONGEST_COMMAND = 60_000
+"""No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
+_LONGEST_LINE = 4_000
+_LONGEST_OUTPUT = 32 * 1024 * 1024
+_MOST_LINES = 1_000_000
+_MOST_UNKNOWN = 40_000
+"""Lines at the end of an output that are read, for a known runner and for any: each of those reads all of them."""
+
+
+def recognise(command: str) -> str:
+    """The runner that a command line visibly runs; empty: none.
+
+    Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` is not visible
+    here; `project_check.find_runner_behind`, which reads manifests, finds it.
+    """
+    for part in reversed(split_commands(command)):
+        if found := next(
+            (r.name for at in find_programs(part) for r in RUNNERS if r.recognise(part, at) is not None), ""
+        ):
+            return found
+    return next((recognise(line) for part in reversed(split_commands(command)) if (line := find_inner_line(part))), "")
+
+
+def instrument(command: str, runner: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The command and its environment, so that the runner reports to `report` where it can.
+
+    `env` is what the command would get; what the person set in it stays. The command must be able to write to the
+    folder of `report`, and `report` must not exist yet.
+    """
+    known = None if runner == PLAIN else find_runner(runner) or _UNKNOWN
+    return known.instrument(command, report, env) if known is not None else (command, dict(env))
+
+
+def has_refused(output: str, exit_status: int | None) -> bool:
+    """Whether a runner failed on what `instrument` added (it is too old for it) and ran nothing: then run the command
+    again as it was written."""
+    if exit_status in (0, None):
+        return False
+    return any(re.search(runner.refusal, output) for runner in RUNNERS if runner.refusal)
+
+
+def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
+    """The command that runs only these tests (or a few more of the same name); None when that cannot be said.
+
+    A test that cannot be named to the runner is left out: one missing from the new report was not rerun. The runner is
+    not told to report yet: pass the result to `instrument`.
+    """
+    known = find_runner(runner)
+    named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
+    made = known.narrow(command, named) if known and named else None
+    return made if made is not None and len(made) <= _LONGEST_COMMAND else None
+
+
+def _list_fitting(runner: str) -> Sequence[Runner]:
+    known = find_runner(runner)
+    return (known,) if known else RUNNERS
+
+
+def is_placeholder(case: Case, runner: str) -> bool:
+    """Whether a runner reported it in place of something that it could not find: that is no test."""
+    said = f"{case.id}: {case.message}"
+    return any(re.match(each.placeholder, said) for each in _list_fitting(runner) if each.placeholder)
+
+
+def make_readable(output: str, runner: str) -> str:
+    """What people and models see of an output."""
+    known = find_runner(runner)
+    return known.readable(output) if known else output
+
+
+def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
+    """The progress after one more line; unchanged when the line does not affect it."""
+    line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
+    for each in _list_fitting(runner):
+        if (after := each.count(so_far, line)) != so_far:
+            return after
+    return so_far
+
+
+# ── what a run reported ─────────────────────────────────────────────────────────────────────────────────────────────
+#
+# Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
+# word in the output decides anything; and where two witnesses of one run disagree, the worse count counts. A closing
+# line cannot make up for an exit status, nor the reverse: the verdict weighs both.
+
+
+def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
+    """The tests in the report that `instrument` asked for; None when it cannot be read."""
+    return (find_runner(runner) or _UNKNOWN).read(report, root)
+
+
+def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
+    """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
+    found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
+    return max(found, key=lambda each: each[1].line, default=None)
+
+
+def read_results(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
+    """The results of a run: from its report file, its output and how it ended.
+
+    `root` is the workspace's path: ids and traces then do not contain the checkout's location. With how = "exit status"
+    nothing is known about single tests, and the counts are 0. A command that was killed (`exit_status` None) never
+    finished its report, so any report is ignored.
+    """
+    said = _read_counts(output, runner, root)
+    cases = read(body, runner, root) if body and exit_status is not None else None
+    if cases is None:
+        return said[0] if said else Report("exit status")
+    told = count_cases("junit", cases)
+    return merge_worse(told, said[1]) if said else told
+
+
+def read_closing_lines(output: str, runner: str, root: str = "") -> Report | None:
+    """What the closing lines of a known runner say; None when there are none. An empty `runner`: any of them."""
+    said = _read_counts(output, runner, root)
+    return said[0] if said else None
+
+
+def _read_counts(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
+    """The closing lines' report as it counts alone, and as it is compared with a report file."""
+    most = _MOST_LINES if find_runner(runner) else _MOST_UNKNOWN
+    last = strip_ansi(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
+    lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]
+    found = read_closing(lines, runner)
+    if found is None:
+        return None
+    name, said = found
+    known = find_runner(name)
+    cases = deduplicate(known.cases(lines, root), known.unique_ids) if known else ()
+    named = count_cases("closing line", cases)
+    ran = said.passed + said.failed + said.skipped > 0
+    passed = max(said.passed, named.passed) if ran else 0
+    failed = max(said.failed, named.failed)
+    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, said.skipped)
+    return alone, Report("closing line", cases, passed, failed, said.skipped)

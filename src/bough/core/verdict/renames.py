@@ -25,23 +25,19 @@ def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restore
     """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     changed = [path for path in differing(before, after) if is_product(path)]
-    moved = _find_moved(changed, before, after)
+    # Product files that are in another folder now, under the same name.
+    new: dict[str, list[str]] = {}
+    for path in changed:
+        if path not in before:
+            new.setdefault(last_segment(path), []).append(path)
+    gone = (path for path in changed if path not in after)
+    moved = {path: new[last_segment(path)][0] for path in gone if len(new.get(last_segment(path), ())) == 1}
     homes = _find_homes(changed, before, after)
     made = {path: _follow_imports(text, after.get(path, text), homes) for path, text in tests.items()}
     names = _find_names(tests, before, after, changed)
     made = {path: _follow_moved(text, path, moved) for path, text in made.items()}
     made = {path: _rename(text, names) for path, text in made.items()}
     return {path: text for path, text in made.items() if text != tests[path]}
-
-
-def _find_moved(changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """Product files that are in another folder now, under the same name."""
-    new: dict[str, list[str]] = {}
-    for path in changed:
-        if path not in before:
-            new.setdefault(last_segment(path), []).append(path)
-    gone = (path for path in changed if path not in after)
-    return {path: new[last_segment(path)][0] for path in gone if len(new.get(last_segment(path), ())) == 1}
 
 
 def _follow_moved(text: str, test: str, moved: Mapping[str, str]) -> str:
@@ -99,7 +95,7 @@ def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
 
 
 def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
-    """With modules and packages, which are named after their files."""
+    """The names that these files define, including their modules and packages, which are named after the files."""
     here = [path for path in paths if path in texts]
     found = {word for path in here for word in list_defined(texts[path])}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}

@@ -1,4 +1,9 @@
-"""The verdict on the runs of a check. Pure: compares the results now with those at the base."""
+"""The verdict on the runs of a check. Pure: compares the results now with those at the base.
+
+A bug hunter gets each failure in brief, not the raw output: which test, what it reported, and where. Frames of runners
+and libraries are left out, and the failing line is shown in context. It is bounded, so that a thousand failures cost no
+more than ten.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +12,96 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import UNSEEN, Check, Disagreement, Failure, FailureKind, Report
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_result
-from bough.core.verdict.failure_text import describe_failure
+from bough.core.acceptance.verdict import UNSEEN, Case, Check, Disagreement, Failure, FailureKind, Report
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, cut_middle, describe_result
 from bough.core.verdict.missing import keep_aside
 from bough.core.verdict.original_tests import find_file
-from bough.core.verdict.registry import find_language, find_runner
-from bough.core.verdict.runners import is_placeholder
+from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, is_placeholder
 from bough.core.verdict.test_files import is_code, is_foreign
+
+SIZE = 1_500
+_AROUND = 3
+_WIDEST = 160
+_FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
+_NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
+_PLACE = r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b"
+_EXCERPT = "  the code at "
+
+
+def describe_failure(case: Case, read: Callable[[str], str | None], size: int = SIZE) -> str:
+    """The failure as shown to the bug hunter, at most `size` characters. `read` gives a file of the workspace."""
+    short = trim_case(case, read, size)
+    return "\n".join(filter(None, [f"{short.outcome.upper()} {short.id}", short.message, short.trace]))[:size]
+
+
+def trim_case(case: Case, read: Callable[[str], str | None], size: int = SIZE) -> Case:
+    """The case with its message and trace cut down to what helps, the code around the failing line added."""
+    first, _, rest = case.message.partition("\n")
+    # pytest's message holds the whole comparison, which its trace shows again.
+    message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
+    frames = _keep_own_frames(case.trace.split("\n"))
+    trace = "\n".join(_drop_repeat(frames, message)).strip("\n")
+    # pytest shows the code itself, with a `>` before the line; a trimmed case already has it.
+    shown = _EXCERPT in trace or re.search(r"^>  ", trace, re.MULTILINE)
+    code = "" if shown else _make_excerpt(case, read)
+    room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
+    return replace(case, message=message, trace="\n".join(filter(None, [cut_middle(trace, room), code])))
+
+
+def _keep_own_frames(lines: Sequence[str]) -> list[str]:
+    """The lines without those of frames in runners and libraries (for Python, with their code lines)."""
+    kept: list[str] = []
+    inside = False
+    for line in lines:
+        if re.match(r' +File "|\S+:\d+: in ', line):
+            inside = bool(re.search(_FOREIGN, line))
+        elif not line.startswith("    "):
+            inside = False
+        foreign = re.search(_FOREIGN, line) and re.match(r"\s+(at |File )|/\S+:\d+: ", line)
+        if not inside and not foreign and not re.match(_NOISE, line):
+            kept.append(line[:_WIDEST])
+    return kept
+
+
+def _drop_repeat(lines: list[str], message: str) -> list[str]:
+    """Many traces begin or end with the message, which is already shown."""
+    for at in (-1, 0):
+        if lines and message and lines[at].strip() == message:
+            del lines[at]
+    return lines
+
+
+def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
+    """The lines around the innermost place in the workspace's own files."""
+    places = [
+        (match[1], int(match[2])) for match in re.finditer(_PLACE, case.trace) if not re.search(_FOREIGN, match[0])
+    ]
+    # Python's traces end with the innermost frame; others begin with it.
+    inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
+    for path, line in reversed(places) if inwards else places:
+        for candidate in _list_candidates(path, case.id):
+            text = read(candidate)
+            if text is not None:
+                lines = text.splitlines()
+                if not 0 < line <= len(lines):
+                    return ""
+                first, last = max(line - _AROUND, 1), min(line + _AROUND, len(lines))
+                shown = [
+                    f"  {'>' if at == line else ' '} {at:>4} | {lines[at - 1][:_WIDEST]}".rstrip()
+                    for at in range(first, last + 1)
+                ]
+                return "\n".join([f"{_EXCERPT}{candidate}:{line}:", *shown])
+    return ""
+
+
+def _list_candidates(path: str, name: str) -> list[str]:
+    """Where a path of a trace may lie in the workspace. go gives only the file name; the test's id begins with its
+    folder."""
+    if path.startswith("/") or ".." in path.split("/"):
+        return []
+    folders = name.split("::")[0].split("/") if "/" not in path else []
+    return ["/".join([*folders[at:], path]) for at in range(len(folders))] + [path.removeprefix("./")]
+
 
 SHOWN_FAILURES = 10
 SHOWN_LEFT_OUT = 3
@@ -221,7 +308,7 @@ def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
 
 
 def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
-    """Those of the tests whose every case passed."""
+    """The names of the tests whose every case passed."""
     outcomes: dict[str, set[str]] = {}
     for case in report.cases:
         outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
@@ -252,8 +339,8 @@ def _strip_parameters(id: str) -> str:
 
 
 def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
-    """Those that did not pass at the base: passing the second time does not show that one of them is repaired. State
-    that outlives the first run would do it too."""
+    """The flaky tests that did not pass at the base: passing the second time does not show that one of them is
+    repaired. State that outlives the first run would do it too."""
     before = {case.id: case.outcome for case in baseline.cases}
     # Some runners name only what failed: then what is not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"

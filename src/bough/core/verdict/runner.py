@@ -22,8 +22,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
-from bough.core.verdict.cases import make_case
+from bough.core.shell_syntax import (
+    Part,
+    find_programs,
+    find_scripts,
+    find_subcommand,
+    get_program_name,
+    insert_arguments,
+    split_commands,
+)
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import LARGEST, read_junit
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -104,11 +112,21 @@ class Runner:
     """What shows that a project uses it, and the command that then runs all its tests: the path of a file and a text
     in it, as patterns, and the command. The first that fits counts."""
     always_reports: ClassVar[bool] = False
-    """Without a report it did not finish, even where its output is discarded."""
+    """It always writes a report: without one it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
     """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
     unique_ids: ClassVar[str] = ""
     """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
+    program: ClassVar[tuple[str, ...]] = ()
+    """How it is called: its program, and the subcommands of it that run tests, if it has others."""
+    report_flag: ClassVar[str] = ""
+    """A flag right after its name that makes it name its tests, or continue after the first failure."""
+    report_arguments: ClassVar[str] = ""
+    """Arguments at the end of its command that make it report; `{report}` is where to."""
+    reports_already: ClassVar[str] = ""
+    """What shows that a command asks for a report of its own, as a pattern: the project's tools may expect that one."""
+    one_file: ClassVar[str] = ""
+    """The command that runs one test file, which is `{file}` in it."""
     by_arguments: ClassVar[bool] = False
     """It reports by arguments at the end of its command, even through one script of package.json."""
     by_environment: ClassVar[bool] = False
@@ -162,7 +180,9 @@ class Runner:
 
     def recognise(self, part: Part, at: int) -> int | None:
         """The last word of its name, when the word at `at` starts it."""
-        return None
+        if not self.program or get_program_name(part, at) != self.program[0]:
+            return None
+        return find_subcommand(part, at, *self.program[1:]) if self.program[1:] else at
 
     def place(self, command: str) -> CommandPosition | None:
         """Its last position in a command line."""
@@ -174,6 +194,10 @@ class Runner:
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         """The command and its environment, so that it reports to `report` where it can. Pure."""
+        if self.report_flag:
+            command = self.put_in(command, self.report_flag)
+        if self.report_arguments and not re.search(self.reports_already or r"(?!)", command):
+            command = self.append(command, self.report_arguments.replace("{report}", quote(report))) or command
         return command, dict(env)
 
     def can_name(self, id: str) -> bool:
@@ -268,7 +292,7 @@ class Runner:
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         """The command that runs one test file (or one test of it), which need not exist yet."""
-        return None
+        return self.one_file.replace("{file}", quote(path)) or None
 
     def home(self, path: str, look: ProjectFiles) -> str:
         """The folder from which a test file runs."""

@@ -157,7 +157,7 @@ def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
 
 
 def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
-    """Only a test run needs it."""
+    """Is this a file that only a test run needs?"""
     if is_foreign(path):
         parts = path.split("/")
         at = next((at for at, part in enumerate(parts) if part in _PACKAGES), None)

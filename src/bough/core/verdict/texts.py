@@ -77,7 +77,7 @@ def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:
 
 
 def find_closing_brace(text: str, start: int) -> int:
-    """After the brace that closes the one at `start`; braces in strings and comments do not count."""
+    """The place after the brace that closes the one at `start`; braces in strings and comments do not count."""
     if text[start : start + 1] == ";":  # what it holds is in another file
         return start + 1
     depth = 0

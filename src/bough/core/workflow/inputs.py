@@ -11,11 +11,9 @@ from msgspec.structs import replace
 
 from bough.core.errors import UsageError
 from bough.core.spelling import shorten_line
-from bough.core.workflow.keys import InputKeys
+from bough.core.workflow.keys import InputKeys, read_table
 from bough.core.workflow.placeholders import NAME, RESERVED
-from bough.core.workflow.problems import Source, suggest_nearest
-from bough.core.workflow.tables import read_table
-from bough.core.workflow.toml_positions import KeyPath
+from bough.core.workflow.problems import KeyPath, Source, suggest_nearest
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")

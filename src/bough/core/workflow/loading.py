@@ -1,4 +1,4 @@
-"""From the text of a workflow file to a plan: every problem is found before anything runs."""
+"""Load the text of a workflow file as a plan: every problem is found before anything runs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from bough.core.ids import GOAL, slug
 from bough.core.planning.plan import MAX_DEPTH, MAX_TRANSITIONS, Exits, Machine, Plan, Step, Transition
 from bough.core.spelling import shorten_line
 from bough.core.workflow.conditions import END
-from bough.core.workflow.fields import Fields, StepPosition
+from bough.core.workflow.fields import Fields, Level, StepPosition, check_siblings
 from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
 from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
-from bough.core.workflow.order import Level, check_siblings
 from bough.core.workflow.placeholders import Input, Parts, ResultPlace
 from bough.core.workflow.problems import Problems, Source, raise_for, suggest_nearest
 
@@ -175,7 +174,16 @@ def _build_machine(body: Node, level: Level, values: Mapping[str, Parts]) -> Mac
         ]
         states.append(Exits(node.name, tuple(step for step in steps if step is not None)))
     machine = Machine(start, tuple(states), body.table.get("max_transitions", MAX_TRANSITIONS))
-    _check_reached(body, machine)
+    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
+    seen: set[str] = set()
+    ahead = [machine.start]
+    while ahead:
+        if (name := ahead.pop()) not in seen:
+            seen.add(name)
+            ahead += ways.get(name, [])
+    for node in body.nodes:
+        if node.name and node.name not in seen and machine.start in ways:
+            node.wrong("name", f"No transition leads to the state `{node.name}`.")
     return machine
 
 
@@ -192,16 +200,3 @@ def _build_transition(
     if condition is not None and condition.step:
         at.wrong("on", "A transition asks about its own state: omit the name.")
     return Transition(said["to"], condition)
-
-
-def _check_reached(body: Node, machine: Machine) -> None:
-    ways = {state.name: [transition.to for transition in state.transitions] for state in machine.states}
-    seen: set[str] = set()
-    ahead = [machine.start]
-    while ahead:
-        if (name := ahead.pop()) not in seen:
-            seen.add(name)
-            ahead += ways.get(name, [])
-    for node in body.nodes:
-        if node.name and node.name not in seen and machine.start in ways:
-            node.wrong("name", f"No transition leads to the state `{node.name}`.")

@@ -1,4 +1,4 @@
-"""From TOML tables to nodes: known keys, right types, one kind of work each, and files that include others.
+"""Turn TOML tables into nodes: known keys, right types, one kind of work each, and files that include others.
 
 A node keeps only what is valid; what is not is reported, and the rest is still checked, so that a person sees every
 problem at once.
@@ -22,12 +22,12 @@ from bough.core.workflow.keys import (
     Kind,
     StateKeys,
     StepKeys,
+    Table,
     WorkflowKeys,
     get_fitting_kinds,
+    read_table,
 )
-from bough.core.workflow.problems import Problems, Source
-from bough.core.workflow.tables import Table, read_table
-from bough.core.workflow.toml_positions import KeyPath
+from bough.core.workflow.problems import KeyPath, Problems, Source
 
 Read = Callable[[str], str]
 """Returns the text of a file by its path in the project, or raises `UsageError` with the reason."""
@@ -118,7 +118,12 @@ class Reader:
             node.kind = "compound"
             self._read_children(node, way)
         if way and node.table[way] and not (node.included is None and "workflow" in node.table[way]):
-            _check_fit(node)
+            # Keys that would do nothing in this kind of step are errors.
+            for name in node.table:
+                if node.kind not in get_fitting_kinds(name) and name not in _WAYS:
+                    node.wrong(name, f"`{name}` does nothing in {KINDS[node.kind]}: remove it.")
+                elif name in ("start", "max_transitions") and "states" not in node.table:
+                    node.wrong(name, f"`{name}` is for steps with `states`: remove it.")
 
     def _read_children(self, node: Node, way: str) -> None:
         listed = node.table[way]
@@ -179,15 +184,6 @@ class Reader:
         if self._sources[file].table:
             node.included = self.whole(self._sources[file], node.depth, node.files)
             node.kind = node.included.kind
-
-
-def _check_fit(node: Node) -> None:
-    """Keys that would do nothing in this kind of step are errors."""
-    for name in node.table:
-        if node.kind not in get_fitting_kinds(name) and name not in _WAYS:
-            node.wrong(name, f"`{name}` does nothing in {KINDS[node.kind]}: remove it.")
-        elif name in ("start", "max_transitions") and "states" not in node.table:
-            node.wrong(name, f"`{name}` is for steps with `states`: remove it.")
 
 
 def resolve_file(file: str, said: str) -> str | None:

@@ -1,4 +1,4 @@
-"""From a plan to the text of a workflow file that loads as the same plan, to edit and run."""
+"""Write a plan as the text of a workflow file that loads as the same plan, to edit and run."""
 
 from __future__ import annotations
 
@@ -61,10 +61,16 @@ def _write_steps(step: Step, header: str, known: frozenset[str], around: tuple[f
     inside = (*around, frozenset(child.name for child in step.steps))
     for child in step.steps:
         yield from ("", f"[[{header}]]", f"name = {_render_text(child.name)}")
+        states = step.machine.states if step.machine is not None else ()
+        ways = [way for state in states if state.name == child.name for way in state.transitions]
+        said = [
+            ({"on": escape_braces(render_condition(way.on))} if way.on is not None else {}) | {"to": way.to}
+            for way in ways
+        ]
         yield from _write_lines(
             _collect_keys(child, known, inside)
             | _collect_machine(child.machine)
-            | _collect_transitions(step.machine, child.name)
+            | ({"transitions": said} if said else {})
         )
         yield from _write_steps(child, f"{header}.", known, inside)
 
@@ -78,22 +84,23 @@ def _collect_machine(machine: Machine | None) -> dict[str, Any]:
     return {} if machine is None else {"start": machine.start, "max_transitions": machine.limit}
 
 
-def _collect_transitions(machine: Machine | None, name: str) -> dict[str, Any]:
-    states = machine.states if machine is not None else ()
-    ways = [way for state in states if state.name == name for way in state.transitions]
-    said = [
-        ({"on": escape_braces(render_condition(way.on))} if way.on is not None else {}) | {"to": way.to} for way in ways
-    ]
-    return {"transitions": said} if said else {}
-
-
 def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
     """The keys of a step whose values are not the default."""
     kind = classify_step(step)
 
     def write(text: str) -> str:
         """A text that may name the results of other steps."""
-        return _render_file_text(_split_text(text, known), around)
+        # A loaded text, split into parts.
+        pieces: list[str | ResultPlace] = []
+        at = 0
+        for match in re.finditer(LIVE, text):
+            pieces.append(text[at : match.start()])
+            at = match.end()
+            if match[1] is not None and match[1] in known:
+                pieces.append(ResultPlace(match[1]))
+            else:
+                pieces.append("{" if match[2] == BRACE else match[0])
+        return _render_file_text((*pieces, text[at:]), around)
 
     said: dict[str, Any] = {}
     if step.instructions and kind == "compound":
@@ -131,20 +138,6 @@ def _collect_keys(step: Step, known: frozenset[str], around: tuple[frozenset[str
     if step.requires_testing != is_tested_by_default(kind, step.role, named):
         said["requires_testing"] = step.requires_testing
     return said
-
-
-def _split_text(text: str, known: frozenset[str]) -> Parts:
-    """A loaded text, split into parts."""
-    pieces: list[str | ResultPlace] = []
-    at = 0
-    for match in re.finditer(LIVE, text):
-        pieces.append(text[at : match.start()])
-        at = match.end()
-        if match[1] is not None and match[1] in known:
-            pieces.append(ResultPlace(match[1]))
-        else:
-            pieces.append("{" if match[2] == BRACE else match[0])
-    return (*pieces, text[at:])
 
 
 def _render_file_text(pieces: Parts, around: tuple[frozenset[str], ...]) -> str:

@@ -102,7 +102,7 @@ async def _find_kind(opened: Session, name: str, task: str) -> str:
 
 
 async def _answer_command(opened: Session, name: str, answer: str, say: str, as_json: bool, task: str) -> None:
-    from bough.app import command_approval, run_messages
+    from bough.app import run_messages
 
     if answer == "show":
         found = await run_messages.list_waiting(opened, name)
@@ -112,13 +112,13 @@ async def _answer_command(opened: Session, name: str, answer: str, say: str, as_
         else:
             click.echo("\n".join(held) if held else f"{name} has no command waiting for approval.")
         return
-    line = await command_approval.rule_on_command(opened, name, answer == "yes", say, task=task)
+    line = await run_messages.rule_on_command(opened, name, answer == "yes", say, task=task)
     said = f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}"
     print_result(as_json, said, run=name, command=line, says=answer)
 
 
 async def _answer_plan(opened: Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str) -> None:
-    from bough.app.plan_proposals import find_proposal, rule_on_plan
+    from bough.app.run_messages import find_proposal, read_own_plan, rule_on_plan
     from bough.ports import Approval
 
     waiting = await find_proposal(opened, name, task)
@@ -130,7 +130,7 @@ async def _answer_plan(opened: Session, name: str, says: str, wish: str, file: s
         return
     if says == "own":
         try:
-            approval = waiting.own(Path(file).read_text("utf-8"))
+            approval = read_own_plan(waiting.plan, Path(file).read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise click.UsageError(f"{file} cannot be read: {error}") from None
     else:

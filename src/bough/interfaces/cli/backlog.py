@@ -12,12 +12,10 @@ import click
 
 from bough.core.errors import NotFound, Unavailable
 from bough.interfaces.cli.backlog_run import run, run_theirs
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import BoughGroup, add_options, dir_option, format_example, json_option, print_json
 
 if TYPE_CHECKING:
-    from bough.app.backlog import AddedGoal
     from bough.core.backlog.reading import Issue, Named
-    from bough.core.backlog.state import BacklogItem
 
 F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 16 << 20
@@ -26,6 +24,7 @@ LONGEST = 16 << 20
 
 @click.group(
     "backlog",
+    cls=BoughGroup,
     short_help="Work through a list of goals and find proven branches in the morning.",
     epilog=format_example(
         'bough backlog add "Fix the totals of empty carts" --check "pytest -q"',
@@ -46,31 +45,24 @@ def command() -> None:
 command.add_command(run)
 
 
-def list_option(command: F) -> F:
-    return click.option("--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog.")(
-        command
-    )
+list_option = click.option(
+    "--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog."
+)
 
 
-def _goal_options(command: F) -> F:
-    options = (
-        click.option(
-            "--check", metavar="CMD", help="The command that proves it (default: the tests that bough finds)."
-        ),
-        click.option("--needs", metavar="ITEM", multiple=True, help="A goal that must be proven first."),
-        click.option("--priority", metavar="N", type=int, help="Higher numbers begin first (default: 0)."),
-        click.option("--label", "labels", metavar="L", multiple=True, help="A label, for `list --label`."),
-        click.option("--files", metavar="F", multiple=True, help="A file it changes: such goals do not run at once."),
-        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on its rounds."),
-        click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Limit on its tokens."),
-        click.option("--max-cost", "cost", metavar="USD", type=click.FloatRange(0, min_open=True), help="… dollars."),
-        click.option(
-            "--max-minutes", "minutes", metavar="N", type=click.FloatRange(0, min_open=True), help="… and minutes."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_goal_options = add_options(
+    click.option("--check", metavar="CMD", help="The command that proves it (default: the tests that bough finds)."),
+    click.option("--needs", metavar="ITEM", multiple=True, help="A goal that must be proven first."),
+    click.option("--priority", metavar="N", type=int, help="Higher numbers begin first (default: 0)."),
+    click.option("--label", "labels", metavar="L", multiple=True, help="A label, for `list --label`."),
+    click.option("--files", metavar="F", multiple=True, help="A file it changes: such goals do not run at once."),
+    click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on its rounds."),
+    click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Limit on its tokens."),
+    click.option("--max-cost", "cost", metavar="USD", type=click.FloatRange(0, min_open=True), help="… dollars."),
+    click.option(
+        "--max-minutes", "minutes", metavar="N", type=click.FloatRange(0, min_open=True), help="… and minutes."
+    ),
+)
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
@@ -91,7 +83,9 @@ def _collect(said: dict[str, Any]) -> dict[str, Any]:
 @dir_option
 @list_option
 @json_option("As a JSON list.")
-def add(goal: str | None, file: str | None, item: str, folder: Path, name: str, as_json: bool, **said: Any) -> None:
+async def add(
+    goal: str | None, file: str | None, item: str, folder: Path, name: str, as_json: bool, **said: Any
+) -> None:
     """Add goals to the list.
 
     A file is a Markdown checklist (`- [ ] GOAL`; what is indented below belongs to the goal, and lines such as
@@ -108,7 +102,7 @@ def add(goal: str | None, file: str | None, item: str, folder: Path, name: str, 
     entries = read_list(_read_text(file), file if file != "-" else "stdin") if file is not None else []
     if goal is not None:
         entries = [(item, GoalEntry(goal, **_collect(said)))]
-    run_to_end(_add(folder, name, entries, as_json, keep_going=False))
+    await _add(folder, name, entries, as_json, keep_going=False)
 
 
 def _read_text(file: str) -> str:
@@ -129,28 +123,24 @@ def _read_text(file: str) -> str:
 async def _add(folder: Path, name: str, entries: Sequence[Named], as_json: bool, *, keep_going: bool) -> None:
     from bough.app import open_session
     from bough.app.backlog import add_goals, load_backlog
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.formatting import first_sentence
 
     async with open_session(folder, create=True) as opened:
         done = await add_goals(opened, await load_backlog(opened, name), entries, keep_going=keep_going)
     if as_json:
-        print_json([_changed_to_dict(one) for one in done])
+        print_json(
+            [
+                {"name": one.name, "goal": one.entry.goal, "check": one.entry.check, "refused": one.refused}
+                for one in done
+            ]
+        )
         return
     for one in done:
         if one.refused:
             click.echo(f"bough: not added: {one.refused}", err=True)
-    added = [one for one in done if not one.refused]
-    _print_added(added)
-
-
-def _changed_to_dict(one: AddedGoal) -> dict[str, Any]:
-    return {"name": one.name, "goal": one.entry.goal, "check": one.entry.check, "refused": one.refused}
-
-
-def _print_added(added: Sequence[AddedGoal]) -> None:
-    from bough.interfaces.terminal.output import make_output
-    from bough.views.formatting import first_sentence
-
     page = make_output()
+    added = [one for one in done if not one.refused]
     for one in added:
         check = f" (check: {one.entry.check})" if one.entry.check else ""
         page.paragraph(
@@ -175,7 +165,7 @@ def _print_added(added: Sequence[AddedGoal]) -> None:
 @dir_option
 @list_option
 @json_option("As a JSON list.")
-def import_(
+async def import_(
     where: str, labels: tuple[str, ...], limit: int, stdin: bool, yes: bool, folder: Path, name: str, as_json: bool
 ) -> None:
     """Import open issues, with your own `gh` or `glab`.
@@ -198,7 +188,7 @@ def import_(
     if not yes and not _confirm(issues):
         return
     entries = [(issue.name, issue.entry) for issue in issues]
-    run_to_end(_add(folder, name, entries, as_json, keep_going=True))
+    await _add(folder, name, entries, as_json, keep_going=True)
 
 
 def _ask_tracker(where: str, labels: tuple[str, ...], limit: int, folder: Path) -> str:
@@ -237,12 +227,10 @@ def _confirm(issues: Sequence[Issue]) -> bool:
 @dir_option
 @list_option
 @json_option("As a JSON list.")
-def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
+async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
     """List the goals and where each stands, in the order in which they begin."""
-    run_to_end(_list(labels, folder, name, as_json))
+    import msgspec
 
-
-async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool) -> None:
     from bough.app import open_journal
     from bough.app.backlog import load_backlog, load_page
     from bough.core.backlog.state import Backlog
@@ -260,7 +248,13 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         page = make_page(backlog, {}, {}, {}, {})
     goals = [goal for goal in page.goals if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:
-        print_json([_item_to_dict(backlog.items[goal.name], goal.kind, goal.why) for goal in goals])
+        items = [(backlog.items[goal.name], {"standing": goal.kind, "why": goal.why}) for goal in goals]
+        print_json(
+            [
+                {"number": item.number, "name": item.name, **said, "run": item.run, **msgspec.to_builtins(item.entry)}
+                for item, said in items
+            ]
+        )
         return
     out = make_output()
     if not goals:
@@ -282,13 +276,6 @@ async def _list(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
         )
 
 
-def _item_to_dict(item: BacklogItem, kind: str, why: str) -> dict[str, Any]:
-    import msgspec
-
-    fields = msgspec.to_builtins(item.entry)
-    return {"number": item.number, "name": item.name, "standing": kind, "why": why, "run": item.run, **fields}
-
-
 @command.command("edit", epilog=format_example('bough backlog edit fix-totals --check "pytest -q tests/test_cart.py"'))
 @click.argument("item")
 @click.option("--goal", metavar="TEXT", help="The goal, in other words.")
@@ -296,20 +283,16 @@ def _item_to_dict(item: BacklogItem, kind: str, why: str) -> dict[str, Any]:
 @click.option("--no-needs", is_flag=True, help="It needs no other goal any more.")
 @dir_option
 @list_option
-def edit(item: str, folder: Path, name: str, no_needs: bool, **said: Any) -> None:
+async def edit(item: str, folder: Path, name: str, no_needs: bool, **said: Any) -> None:
     """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
-    fields = _collect(said) | ({"needs": ()} if no_needs else {})
-    if not fields:
-        raise click.UsageError("say what to change")
-    run_to_end(_edit(item, folder, name, fields))
-
-
-async def _edit(item: str, folder: Path, name: str, fields: dict[str, Any]) -> None:
     from msgspec.structs import replace
 
     from bough.app import open_session
     from bough.app.backlog import edit_goal, load_backlog
 
+    fields = _collect(said) | ({"needs": ()} if no_needs else {})
+    if not fields:
+        raise click.UsageError("say what to change")
     async with open_session(folder) as opened:
         backlog = await load_backlog(opened, name)
         found = backlog.find(item)
@@ -323,12 +306,8 @@ async def _edit(item: str, folder: Path, name: str, fields: dict[str, Any]) -> N
 @click.argument("items", metavar="ITEM...", nargs=-1, required=True)
 @dir_option
 @list_option
-def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
+async def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
     """Remove goals from the list. One that is running is stopped; its run and its work stay."""
-    run_to_end(_drop(items, folder, name))
-
-
-async def _drop(items: tuple[str, ...], folder: Path, name: str) -> None:
     from bough.app import open_session
     from bough.app.backlog import drop_goal, load_backlog
 
@@ -351,17 +330,13 @@ async def _drop(items: tuple[str, ...], folder: Path, name: str) -> None:
 @click.option("--last", is_flag=True, help="To the end.")
 @dir_option
 @list_option
-def move(item: str, before: str | None, last: bool, folder: Path, name: str) -> None:
+async def move(item: str, before: str | None, last: bool, folder: Path, name: str) -> None:
     """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
-    if (before is None) == (not last):
-        raise click.UsageError("give --before ITEM, or --last")
-    run_to_end(_move(item, before, folder, name))
-
-
-async def _move(item: str, before: str | None, folder: Path, name: str) -> None:
     from bough.app import open_session
     from bough.app.backlog import load_backlog, move_goal
 
+    if (before is None) == (not last):
+        raise click.UsageError("give --before ITEM, or --last")
     async with open_session(folder) as opened:
         backlog = await load_backlog(opened, name)
         found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
@@ -378,16 +353,12 @@ async def _move(item: str, before: str | None, folder: Path, name: str) -> None:
 @dir_option
 @list_option
 @json_option("As a JSON object.")
-def report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
+async def report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
     """Show what came of every goal: the page for the morning.
 
     Exit status: 0 when every goal is done and proven, else by what is worst: 3 given up, 5 finished but not proven,
     8 waiting for an answer, 6 not finished.
     """
-    return run_to_end(_report(html, md, folder, name, as_json))
-
-
-async def _report(html: Path | None, md: Path | None, folder: Path, name: str, as_json: bool) -> int:
     import msgspec
 
     from bough.app import open_journal

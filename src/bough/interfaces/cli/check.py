@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough.interfaces.cli.options import (
+    bough_command,
     dir_option,
-    format_example,
     json_option,
     print_json,
-    run_to_end,
     sandbox_options,
     setup_option,
 )
@@ -25,26 +24,14 @@ if TYPE_CHECKING:
 NOT_FOUND = 5
 
 
-@click.command(
-    "check",
-    short_help="Run the project's check as bough finds it, before any work.",
-    epilog=format_example("bough check", "bough check --check 'pytest -q' --dir packages/web"),
-)
+@bough_command("bough check", "bough check --check 'pytest -q' --dir packages/web")
 @dir_option
 @click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
 @sandbox_options
 @setup_option
 @click.option("--cached", is_flag=True, help="Show the last result on these files, with its age; run nothing.")
 @json_option("As a JSON object.")
-def command(
-    folder: Path,
-    check: str | None,
-    sandbox: Any,
-    network: str | None,
-    setup: str | None,
-    cached: bool,
-    as_json: bool,
-) -> int:
+async def command(folder: Path, check: str | None, cached: bool, as_json: bool, **chosen: Any) -> int:
     """Run the project's check as bough finds it, before any work.
 
     Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
@@ -55,9 +42,7 @@ def command(
     """
     from bough.app import Choices
 
-    found = run_to_end(
-        run_check(folder, check, Choices(sandbox=sandbox, network=network, setup=setup), as_json, cached)
-    )
+    found = await run_check(folder, check, Choices(**chosen), as_json, cached)
     if as_json:
         import msgspec
 

@@ -17,11 +17,9 @@ class Display(Protocol):
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
         """What a person should know before it starts. `more`: further lines follow."""
-        ...
 
     def seen(self, record: e.Record) -> None:
         """An event from before the run was resumed."""
-        ...
 
     def recorded(self, record: e.Record) -> None: ...
 
@@ -31,17 +29,14 @@ class Display(Protocol):
 
     def doing(self, task: str, what: str) -> None:
         """What goes on for a task where no event says it; empty: no longer."""
-        ...
 
     def waiting(self, text: str) -> None:
         """What the whole run waits for; empty: for nothing any longer."""
-        ...
 
     def shown(self) -> AbstractContextManager[None]: ...
 
     def aside(self) -> AbstractContextManager[None]:
         """Leave the terminal to the person while they answer a question."""
-        ...
 
 
 class JsonDisplay:
@@ -54,7 +49,7 @@ class JsonDisplay:
         """The first event says it all."""
 
     def seen(self, record: e.Record) -> None:
-        """Only new events are printed; `bough log --json` has the rest."""
+        """Print nothing: only new events are printed, and `bough log --json` has the rest."""
 
     def recorded(self, record: e.Record) -> None:
         if self._gone:
@@ -66,14 +61,14 @@ class JsonDisplay:
             self._gone = True
 
     def progress(self, task: str, text: str) -> None:
-        """Not an event."""
+        """Print nothing: this is no event."""
 
     def notice(self, text: str) -> None:
         with suppress(OSError):
             print(text, file=sys.stderr, flush=True)
 
     def doing(self, task: str, what: str) -> None:
-        """Not an event."""
+        """Print nothing: this is no event."""
 
     def waiting(self, text: str) -> None:
         if text:

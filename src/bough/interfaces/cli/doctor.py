@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
 
 if TYPE_CHECKING:
     from bough.app.diagnosis import Diagnosis
 
 
-@click.command(
-    "doctor",
-    short_help="Check what works here and what is missing.",
-    epilog=format_example("bough doctor", "bough doctor --model ollama:qwen3"),
-)
+@bough_command("bough doctor", "bough doctor --model ollama:qwen3")
 @dir_option
 @click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
 @click.option("--forget", is_flag=True, help="With --model: forget what was learned about it, and do nothing else.")
@@ -32,7 +28,9 @@ if TYPE_CHECKING:
     help="With --model: the protocol to use (default: auto-detected).",
 )
 @json_option("As a JSON object.")
-def command(folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool) -> int:
+async def command(
+    folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool
+) -> int:
     """Check what works here and what is missing.
 
     Checks Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), API keys (never shown) and
@@ -42,22 +40,23 @@ def command(folder: Path, model: str | None, forget: bool, base_url: str | None,
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
     from bough.app import Choices
-    from bough.app.diagnosis import diagnose, diagnose_model, forget_model
+    from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
     choices = Choices(model=model, base_url=base_url, protocol=protocol)
     if forget:
-        known = run_to_end(forget_model(folder, choices))
+        known = await forget_model(folder, choices)
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
         return 0
-    findings = [_check_python(), _check_git(), _check_ripgrep(), *run_to_end(diagnose(folder, choices))]
+    python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
+    findings = [python, _check_git(), _check_ripgrep(), *await diagnose(folder, choices)]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
-        findings += run_to_end(diagnose_model(folder, choices))
+        findings += await diagnose_model(folder, choices)
     if not as_json:
         _print_findings(findings)
     if all(finding.ok for finding in findings if finding.what in ("git", "journal", "settings", "sandbox")):
-        checked = _check_project(folder)
+        checked = await _check_project(folder)
         findings.append(checked)
         if not as_json:
             _print_findings([checked])
@@ -71,14 +70,14 @@ def command(folder: Path, model: str | None, forget: bool, base_url: str | None,
     return 0 if ready else 1
 
 
-def _check_project(folder: Path) -> Diagnosis:
+async def _check_project(folder: Path) -> Diagnosis:
     """Run the project's check as a run would. Failing tests do not prevent a run."""
     from bough.app.diagnosis import Diagnosis, run_check
     from bough.interfaces.terminal.banner import describe_check
     from bough.views.telling.run_events import describe_base
 
     try:
-        found = run_to_end(run_check(folder))
+        found = await run_check(folder)
     except BoughError as error:
         return Diagnosis("check", False, str(error))
     if not found.command:
@@ -88,12 +87,6 @@ def _check_project(folder: Path) -> Diagnosis:
         return Diagnosis("check", False, f"{says}. {found.way_out}")
     passes = found.exit_status == 0 or bool(found.aside and found.failed <= len(found.aside))
     return Diagnosis("check", passes, says, needed=False, fails=not passes)
-
-
-def _check_python() -> Diagnosis:
-    from bough.app.diagnosis import Diagnosis
-
-    return Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
 
 
 def _check_git() -> Diagnosis:

@@ -1,4 +1,4 @@
-"""From the words on a command line to an exit status.
+"""Turns the words on a command line into an exit status.
 
 Promises: every failure is one sentence on standard error and the matching exit status; a traceback is shown only on
 request. Only the named command is loaded, so `bough --help` starts at once.
@@ -195,7 +195,10 @@ def _run_command(arguments: list[str]) -> int:
         if wishes.get("traceback"):
             sys.excepthook(type(error), error, error.__traceback__)
         else:
-            _print_error(error)
+            from bough.views.formatting import one_line
+
+            with suppress(OSError):  # nobody reads it; the exit status still reports the failure
+                print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
         return _exit_status(error)
     return status if isinstance(status, int) else 0
 
@@ -206,15 +209,6 @@ def _exit_status(error: Exception) -> int:
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return 2  # no permission to read or write
     return error.exit_code if isinstance(error, click.ClickException) else 1
-
-
-def _print_error(error: Exception) -> None:
-    from bough.views.formatting import one_line
-
-    try:
-        print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
-    except OSError:
-        return  # nobody reads it; the exit status still reports the failure
 
 
 def _describe_error(error: Exception) -> str:

@@ -16,8 +16,14 @@ from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.views.formatting import format_duration, format_spend, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import Outcome, RunView
-from bough.views.verdict_text import choose_style, describe_verdict, list_shortcomings
-from bough.views.vocabulary import OVER, STATUS_STYLES, describe_status
+from bough.views.vocabulary import (
+    OVER,
+    STATUS_STYLES,
+    choose_style,
+    describe_status,
+    describe_verdict,
+    list_shortcomings,
+)
 
 
 async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:

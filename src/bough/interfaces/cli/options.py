@@ -78,6 +78,12 @@ class BoughCommand(click.Command):
         return run_to_end(result) if isinstance(result, Coroutine) else result
 
 
+class BoughGroup(click.Group):
+    """Commands below one command; their functions may be coroutines, too."""
+
+    command_class = BoughCommand
+
+
 def bough_command(*examples: str, cls: type[click.Command] = BoughCommand) -> Callable[[Callable[..., Any]], Any]:
     """A command with examples of its use. Its name and its line in the list are in `entry`."""
     return click.command(cls=cls, epilog=format_example(*examples))
@@ -145,7 +151,7 @@ _record = click.option(
     help="Record the model's answers; replay:FILE plays them back.",
 )
 model_options = add_options(_models, _record, json_option("The plan as JSON."))
-"""Which models are used, for commands that run nothing."""
+"""The options that choose models, for commands that run nothing."""
 sandbox_options = add_options(
     click.option(
         "--sandbox",

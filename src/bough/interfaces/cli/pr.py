@@ -63,7 +63,7 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     from bough.core.textual.cleaning import clean_markdown, escape_text, fence
     from bough.interfaces.terminal.evidence import render_totals
     from bough.trust.files import Place
-    from bough.views.verdict_text import describe_evidence
+    from bough.views.vocabulary import describe_evidence
 
     state, task = await opened.run(name), await opened.task(name)
     stat = await opened.diff(name, stat=True)

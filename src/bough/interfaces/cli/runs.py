@@ -24,7 +24,7 @@ async def command(folder: Path, everything: bool, as_json: bool) -> None:
     from bough.app import open_journal
     from bough.core.errors import NewerRun, NotFound
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.runs_table import render_runs
+    from bough.interfaces.terminal.run_tree import render_runs
     from bough.views.formatting import pluralize
     from bough.views.json_output import run_to_dict
 

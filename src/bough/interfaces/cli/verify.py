@@ -64,7 +64,7 @@ async def command(
 
 def _print(verdict: Verdict) -> None:
     from bough.interfaces.terminal.output import make_output
-    from bough.views.verdict_text import choose_style, describe_verdict, list_shortcomings
+    from bough.views.vocabulary import choose_style, describe_verdict, list_shortcomings
 
     page = make_output()
     page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))

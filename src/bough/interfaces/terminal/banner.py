@@ -52,7 +52,7 @@ def render_banner(record: e.Record, sandbox: str) -> list[Line]:
 
 
 def _describe_agents(agents: dict[str, str]) -> str:
-    """Who does the work, with the exceptions: `claude, strong: codex`."""
+    """Name the agent that does the work, and the exceptions: `claude, strong: codex`."""
     named = {key: title_of(name) for key, name in agents.items()}
     main = named.pop("main", "")
     return ", ".join([*([main] if main else []), *(f"{key.replace('_', ' ')}: {name}" for key, name in named.items())])

@@ -10,8 +10,7 @@ from bough.interfaces.terminal.output import TerminalOutput
 from bough.views.event_lines import Teller
 from bough.views.formatting import format_clock, format_count, format_duration, one_line
 from bough.views.task_view import describe_call
-from bough.views.verdict_text import describe_verdict
-from bough.views.vocabulary import ROLES, STATE_STYLES, describe_state
+from bough.views.vocabulary import ROLES, STATE_STYLES, describe_state, describe_verdict
 
 MARGIN = "    "
 

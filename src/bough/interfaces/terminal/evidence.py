@@ -81,8 +81,9 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     for case in row.probes:
         style = "red" if case.outcome == "failed" else "dim"
         before = ", fails without the work" if case.before and case.before != "passed" else ""
+        repaired = " after a repair" if case.repaired else ""
         why = f" ({case.why})" if case.why else ""
-        yield f"{case.name} {case.outcome}{before}: {case.says}{why}", style
+        yield f"{case.name} {case.outcome}{repaired}{before}: {case.says}{why}", style
     if not row.proofs and not row.probes and not row.requirement.superseded:
         yield "not covered by any task", "yellow"
 

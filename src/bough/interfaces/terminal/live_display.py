@@ -223,12 +223,9 @@ class LiveDisplay:
         spaced: list[Line] = (
             [[], *([(text, style or "dim") for text, style in entry] for entry in news)] if news else []
         )
-        return [self._render_summary(now), *tree, *spaced, *bottom]
-
-    def _render_summary(self, now: float) -> Line:
-        run, spend = self._run, self._run.spend
-        words = f"{format_duration(run.elapsed(now))} · {format_usage(spend)}"
-        return [(one_line(run.name) or "bough", "bold"), (f"  {words}", "")]
+        words = f"{format_duration(self._run.elapsed(now))} · {format_usage(self._run.spend)}"
+        summary: Line = [(one_line(self._run.name) or "bough", "bold"), (f"  {words}", "")]
+        return [summary, *tree, *spaced, *bottom]
 
     def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
         """The most important rows that fit in `room`: active ones with their parents, then the newest."""
@@ -273,7 +270,7 @@ def _render_tail(bar: str, stream: _Stream) -> list[Line]:
 
 
 def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
-    """Which rows are shown: all when they fit, else active ones first, then the most recently changed."""
+    """Choose the rows that are shown: all when they fit, else active ones first, then the most recently changed."""
     if sum(map(len, blocks)) <= room:
         return set(range(len(drawn)))
     order = sorted(

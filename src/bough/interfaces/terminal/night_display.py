@@ -20,8 +20,7 @@ from bough.views.run_view import RunView
 class _Goal:
     """A goal at work: its run as of its last event, and what goes on where no event says it."""
 
-    def __init__(self, name: str, run: str, at: float) -> None:
-        self.name = name
+    def __init__(self, run: str, at: float) -> None:
         self.view = RunView(run)
         self.at = at
         self.doing: dict[str, str] = {}
@@ -44,7 +43,7 @@ class NightDisplay:
         self._painter = Painter(paper)
         self._clock = clock
         self._goals: dict[str, _Goal] = {}
-        """By the name of their run."""
+        """The goals at work, by name."""
 
     def tell(self, line: Line) -> None:
         """Write a line that stays."""
@@ -58,27 +57,27 @@ class NightDisplay:
         """Something happened to the list: a goal begins or is decided, or the branches are brought together."""
         match record.event:
             case e.GoalTaken(run):
-                self._goals = {name: goal for name, goal in self._goals.items() if goal.name != record.task}
-                self._goals[run] = _Goal(record.task, run, record.at)
+                self._goals.pop(record.task, None)  # What began last is shown last.
+                self._goals[record.task] = _Goal(run, record.at)
             case e.GoalSettled():
-                self._goals = {name: goal for name, goal in self._goals.items() if goal.name != record.task}
+                self._goals.pop(record.task, None)
             case e.NightJoining(run):
-                self._goals[run] = _Goal(TOGETHER, run, record.at)
+                self._goals[TOGETHER] = _Goal(run, record.at)
             case e.NightJoined() | e.NightEnded():
                 self._goals.clear()
 
     def recorded(self, record: Record) -> None:
         """Something happened in a goal's run."""
-        if goal := self._goals.get(record.run):
-            goal.view.see(record)
-            goal.at = record.at
+        for goal in self._goals.values():
+            if goal.view.name == record.run:
+                goal.view.see(record)
+                goal.at = record.at
 
     def doing(self, name: str, task: str, what: str) -> None:
         """Something goes on for a goal where no event says it; empty: no longer."""
-        for goal in self._goals.values():
-            if goal.name == name:
-                goal.doing.pop(task, None)
-                goal.doing |= {task: what} if what else {}
+        if goal := self._goals.get(name):
+            goal.doing.pop(task, None)
+            goal.doing |= {task: what} if what else {}
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
@@ -100,16 +99,16 @@ class NightDisplay:
             await asyncio.sleep(REFRESH)
 
     def _frame(self, width: int, height: int) -> list[Line]:
-        now, goals = self._clock(), list(self._goals.values())
+        now, goals = self._clock(), list(self._goals.items())
         shown = goals[: max(1, height // 2)]
         lines: list[Line] = [
             [
                 ("● ", "cyan"),
-                (goal.name.removeprefix("@"), "bold"),
+                (name.removeprefix("@"), "bold"),
                 (f"  {goal.describe()}", ""),
                 (f"  {goal.since(now)}", "dim"),
             ]
-            for goal in shown
+            for name, goal in shown
         ]
         left_out = len(goals) - len(shown)
         return [*lines, [(f"… and {left_out} more", "dim")]] if left_out else lines

@@ -7,8 +7,14 @@ from html import escape
 from bough.core.textual.cleaning import clean_markdown, escape_text
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.views.formatting import count_cells, cut, first_sentence, pad
-from bough.views.night import NightPage
-from bough.views.night_text import describe_branch, describe_details, describe_goal, describe_night, describe_totals
+from bough.views.night import (
+    NightPage,
+    describe_branch,
+    describe_details,
+    describe_goal,
+    describe_night,
+    describe_totals,
+)
 
 STYLES = {
     "proven": ("✔", "green"),

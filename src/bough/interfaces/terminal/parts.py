@@ -32,7 +32,7 @@ def print_diff(page: TerminalOutput, diff: str) -> None:
 
 
 def print_stat(page: TerminalOutput, stat: str, most: int = 10) -> None:
-    """git's diff statistics, shortened for the end of a run: the last line is the total."""
+    """Print git's diff statistics, shortened for the end of a run: the last line is the total."""
     lines = stat.strip().splitlines()
     if not lines:
         page.line(("  no files changed", "dim"))

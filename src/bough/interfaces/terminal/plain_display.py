@@ -13,9 +13,9 @@ from bough.views.event_lines import Teller
 from bough.views.formatting import format_duration, last_line, one_line
 
 SILENCE = 4.5
-"""Seconds without a line after which it says what still runs; each time twice as long …"""
+"""Seconds without a line after which it says what still runs; each further silence may be twice as long."""
 LONGEST_SILENCE = 60.0
-"""… up to this."""
+"""Seconds of the longest silence."""
 
 
 class PlainDisplay:

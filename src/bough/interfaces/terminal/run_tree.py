@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 from bough.core.tree.task_state import State
@@ -13,14 +14,14 @@ from bough.views.formatting import (
     format_cost,
     format_count,
     format_duration,
+    format_moment,
     format_spend,
     one_line,
     pad,
 )
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_rounds, describe_standing, describe_task, list_rows
-from bough.views.verdict_text import choose_style
-from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, describe_status
+from bough.views.vocabulary import STATE_STYLES, STATUS_STYLES, choose_style, describe_status
 
 ICONS = {
     State.PENDING: "○",
@@ -57,10 +58,6 @@ def _render_check(row: TaskRow) -> Span:
     return verdict.ruling.replace("_", " ") + status, choose_style(verdict)
 
 
-def _render_subtree(row: TaskRow) -> Span:
-    return ("", "") if row.leaf else (format_cost(row.subtree) if row.subtree.cost else "–", "")
-
-
 def _or_dash(text: str) -> Span:
     return (text, "") if text else ("–", "dim")
 
@@ -72,7 +69,7 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("check", _render_check, False),
     ("tokens", lambda row: _or_dash(format_count(row.subtree.tokens) if row.task.started_at else ""), True),
     ("cost", lambda row: _or_dash(format_cost(row.spend) if row.task.started_at and row.spend.cost else ""), True),
-    ("total", _render_subtree, True),
+    ("total", lambda row: ("" if row.leaf else format_cost(row.subtree) if row.subtree.cost else "–", ""), True),
     ("", lambda row: (describe_task(row.task), "dim"), False),
 )
 """Heading, content, and whether it is right-aligned. Columns that do not fit are dropped from the end. Rounds and
@@ -130,7 +127,7 @@ def _render_line(name: list[Span], room: int, contents: list[tuple[Span, bool]],
 
 
 def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
-    """Which run it is, its status and what it has spent."""
+    """Name the run, its status and what it has spent."""
     style = STATUS_STYLES.get(status, "yellow")
     first: list[Span] = [
         (one_line(run.name), "bold"),
@@ -151,3 +148,49 @@ def render_heading(run: RunView, status: str, now: float | None = None) -> list[
             )
         ],
     ]
+
+
+ROOM = 16
+"""Columns to keep for the goals: other columns are dropped first."""
+HEADINGS = ("run", "status", "rounds", "cost", "took", "started", "goal")
+RIGHT = frozenset({"rounds", "cost", "took"})
+LEAST_NEEDED = ("started", "took", "cost", "rounds", "status")
+
+
+def render_runs(runs: Sequence[tuple[RunView, str]], width: int) -> list[list[Span]]:
+    """A heading and one line per run, oldest first; columns that do not fit are dropped."""
+    table = [{heading: (heading, "dim") for heading in HEADINGS}, *(_make_row(run, status) for run, status in runs)]
+    widths = {heading: max(count_cells(row[heading][0]) for row in table) for heading in HEADINGS[:-1]}
+    for heading in LEAST_NEEDED:
+        if sum(widths.values()) + GAP * len(widths) + ROOM <= width:
+            break
+        del widths[heading]
+    return [_render_row(row, widths) for row in table]
+
+
+def _make_row(run: RunView, status: str) -> dict[str, Span]:
+    now = time.time() if status == "running" else None
+    spend = run.spend
+    return {
+        "run": (one_line(run.name), "bold"),
+        "status": (
+            describe_status(status) + (", applied" if run.applied else ""),
+            STATUS_STYLES.get(status, "yellow"),
+        ),
+        "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),
+        "cost": (
+            format_cost(spend) if spend.cost or not spend.unpriced else f"{format_count(spend.tokens)} tokens",
+            "",
+        ),
+        "took": (format_duration(run.elapsed(now)), ""),
+        "started": (format_moment(run.started_at), "dim"),
+        "goal": (first_sentence(run.goal), ""),
+    }
+
+
+def _render_row(row: dict[str, Span], widths: dict[str, int]) -> list[Span]:
+    line: list[Span] = []
+    for heading, width in widths.items():
+        text, style = row[heading]
+        line += [(pad(text, width, heading in RIGHT), style), (" " * GAP, "")]
+    return [*line, row["goal"]]

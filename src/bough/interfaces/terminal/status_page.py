@@ -19,8 +19,16 @@ from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_progress, describe_trouble
 from bough.views.task_view import TaskView
-from bough.views.verdict_text import choose_style, describe_evidence, list_shortcomings
-from bough.views.vocabulary import OVER, ROLES, STATE_STYLES, describe_state, describe_status
+from bough.views.vocabulary import (
+    OVER,
+    ROLES,
+    STATE_STYLES,
+    choose_style,
+    describe_evidence,
+    describe_state,
+    describe_status,
+    list_shortcomings,
+)
 
 LABEL = 9
 EVIDENCE = 8

@@ -9,11 +9,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from bough.app import command_approval, open_journal, open_session, run_messages
-from bough.app.backlog import DEFAULT, add_goals, load_backlog
-from bough.app.backlog import drop_goal as drop_from_list
-from bough.app.backlog import move_goal as move_in_list
-from bough.app.plan_proposals import find_proposal, rule_on_plan
+from bough.app import backlog as backlogs
+from bough.app import open_journal, open_session, run_messages
+from bough.app.run_messages import find_proposal, rule_on_plan
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.backlog.entry import GoalEntry
 from bough.core.errors import UsageError
@@ -94,24 +92,41 @@ class _Trust(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _AddGoal(msgspec.Struct, forbid_unknown_fields=True):
-    goal: str
-    list: str = DEFAULT
-    check: str = ""
-    needs: tuple[str, ...] = ()
-    rounds: Annotated[int, msgspec.Meta(ge=0)] = 0
-    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-
-
-class _MoveGoal(msgspec.Struct, forbid_unknown_fields=True):
-    list: str
-    goal: str
-    before: str = ""
-    """The goal that it should come before; empty: it comes last."""
+    fields: GoalEntry
+    list: str = backlogs.DEFAULT
 
 
 class _DropGoal(msgspec.Struct, forbid_unknown_fields=True):
     list: str
     goal: str
+
+
+class _MoveGoal(_DropGoal, forbid_unknown_fields=True):
+    before: str = ""
+    """The goal that it should come before; empty: it comes last."""
+
+
+class _EditGoal(_DropGoal, forbid_unknown_fields=True):
+    fields: dict[str, Any]
+    """The fields of the goal that the person has changed: what somebody else changes meanwhile stays."""
+
+
+class _StartNight(msgspec.Struct, forbid_unknown_fields=True):
+    list: str = backlogs.DEFAULT
+    jobs: Annotated[int, msgspec.Meta(ge=0, le=100)] = 0
+    until: str = ""
+    """A time of day."""
+    cost: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    per_goal: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    together: str = ""
+    """The branch on which all proven work is brought together."""
+    model: str = ""
+    give_up: bool = False
+    """Give up a goal that is stuck instead of waiting for the person."""
+
+
+class _StopNight(msgspec.Struct, forbid_unknown_fields=True):
+    list: str
 
 
 class _Apply(msgspec.Struct, forbid_unknown_fields=True):
@@ -155,7 +170,7 @@ async def answer(root: Path, name: str, body: bytes) -> str:
 
 
 async def resume(root: Path, name: str, body: bytes) -> str:
-    """In its own process, so that it continues when the dashboard ends."""
+    """Resume the run in a process of its own, so that it continues when the dashboard ends."""
     asked = msgspec.json.decode(body, type=_Resume)
     if asked.say.strip():
         await say(root, name, msgspec.json.encode({"text": asked.say}))
@@ -231,8 +246,8 @@ _OPEN: set[asyncio.Task[tuple[bytes, bytes]]] = set()
 
 
 async def _open_own(root: Path, command: str, *words: str, out: int = asyncio.subprocess.DEVNULL) -> _Own:
-    """bough itself, in a session of its own."""
-    words = (command, "--dir", str(root), "--json", *words)
+    """Start bough itself, in a session of its own."""
+    words = (*command.split(), "--dir", str(root), "--json", *words)
     process = await open_own(root, *words, out=out, new_session=True)
     said = asyncio.create_task(process.communicate())
     _OPEN.add(said)
@@ -257,7 +272,7 @@ async def plan(root: Path, name: str, body: bytes) -> str:
     async with open_session(root) as opened:
         waiting = await find_proposal(opened, name, asked.task)
         own = asked.says == "own"
-        approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
+        approval = run_messages.read_own_plan(waiting.plan, asked.text) if own else Approval(asked.says, asked.text)
         await rule_on_plan(opened, name, waiting, approval)
     return f"Answered: {name} continues with the plan of {waiting.task}."
 
@@ -265,7 +280,7 @@ async def plan(root: Path, name: str, body: bytes) -> str:
 async def command(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Command)
     async with open_session(root) as opened:
-        await command_approval.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
+        await run_messages.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
     return f"{name} runs the command." if asked.allow else f"{name} does not run the command; its agent is told."
 
 
@@ -288,29 +303,73 @@ async def apply(root: Path, name: str, body: bytes) -> str:
 
 async def add_goal(root: Path, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_AddGoal)
-    limits = {"rounds": asked.rounds or None, "cost": asked.cost or None}
-    entry = GoalEntry(asked.goal.strip(), asked.check.strip(), asked.needs, **limits)  # type: ignore[arg-type]
     async with open_session(root, create=True) as opened:
-        (added,) = await add_goals(opened, await load_backlog(opened, asked.list), [("", entry)])
+        backlog = await backlogs.load_backlog(opened, asked.list)
+        (added,) = await backlogs.add_goals(opened, backlog, [("", asked.fields)])
     return f"Added {added.name} to the {asked.list}."
+
+
+async def edit_goal(root: Path, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_EditGoal)
+    async with open_session(root) as opened:
+        backlog = await backlogs.load_backlog(opened, asked.list)
+        found = backlog.find(asked.goal)
+        entry = msgspec.convert({**msgspec.to_builtins(found.entry), **asked.fields}, GoalEntry)
+        await backlogs.edit_goal(opened, backlog, found, entry)
+        running = found.name in await backlogs.find_held(opened, backlog)
+    return f"Changed {found.name}.{' Its run has begun with what it said before.' if running else ''}"
 
 
 async def move_goal(root: Path, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_MoveGoal)
     async with open_session(root) as opened:
-        backlog = await load_backlog(opened, asked.list)
+        backlog = await backlogs.load_backlog(opened, asked.list)
         before = backlog.find(asked.before).name if asked.before else ""
-        await move_in_list(opened, backlog, backlog.find(asked.goal), before)
+        await backlogs.move_goal(opened, backlog, backlog.find(asked.goal), before)
     return f"Moved {asked.goal} {f'before {before}' if before else 'to the end'}."
 
 
 async def drop_goal(root: Path, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_DropGoal)
     async with open_session(root) as opened:
-        backlog = await load_backlog(opened, asked.list)
-        needing = await drop_from_list(opened, backlog, backlog.find(asked.goal))
+        backlog = await backlogs.load_backlog(opened, asked.list)
+        needing = await backlogs.drop_goal(opened, backlog, backlog.find(asked.goal))
     left = f" {', '.join(needing)} cannot begin any more." if needing else ""
     return f"Dropped {asked.goal}.{left}"
+
+
+async def start_night(root: Path, body: bytes) -> str:
+    """Work through a list in a process of its own, or join the night that another process has begun."""
+    asked = msgspec.json.decode(body, type=_StartNight)
+    chosen = {
+        "--list": asked.list,
+        "--jobs": asked.jobs,
+        "--until": asked.until.strip(),
+        "--max-cost": asked.cost,
+        "--per-goal": asked.per_goal,
+        "--apply-together": asked.together.strip(),
+        "--model": asked.model.strip(),
+    }
+    words = [f"{option}={value}" for option, value in chosen.items() if value]
+    before = await _find_last_change(root, asked.list)
+    own = await _open_own(root, "backlog run", *words, *(["--give-up"] if asked.give_up else []))
+    # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
+    while await _find_last_change(root, asked.list) == before:
+        if await own.has_ended(0.2):
+            return "No goal can begin now: each says why."
+    return "The night has begun: it continues when this page is closed."
+
+
+async def _find_last_change(root: Path, name: str) -> int:
+    async with open_journal(root) as opened:
+        return (await backlogs.load_backlog(opened, name)).seq
+
+
+async def stop_night(root: Path, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_StopNight)
+    async with open_session(root) as opened:
+        await backlogs.stop_night(opened, await backlogs.load_backlog(opened, asked.list))
+    return "The night stops after the current effects. Continue it whenever you like."
 
 
 async def trust(root: Path, body: bytes) -> str:
@@ -349,8 +408,11 @@ PROJECT_ACTIONS: dict[str, Callable[[Path, bytes], Awaitable[str]]] = {
     "start": start,
     "trust": trust,
     "add_goal": add_goal,
+    "edit_goal": edit_goal,
     "move_goal": move_goal,
     "drop_goal": drop_goal,
+    "start_night": start_night,
+    "stop_night": stop_night,
 }
 
 

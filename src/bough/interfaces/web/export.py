@@ -101,7 +101,7 @@ def _hash(content: bytes) -> str:
 
 
 def _encode_part(text: str) -> str:
-    """Like `encodeURIComponent`."""
+    """Encode as `encodeURIComponent` does."""
     return quote(text, safe="!'()*-._~")
 
 

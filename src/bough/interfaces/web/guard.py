@@ -1,4 +1,4 @@
-"""Who may read and who may post.
+"""The guard decides who may read and who may post.
 
 Promises: without the token, the only response says how to get in; no page from another origin can read or post,
 whichever browser has the dashboard open; nothing external is ever loaded.
@@ -40,7 +40,8 @@ LOCKED = """\
 <p>Open the address that <code>bough serve</code> printed: it ends in <code>?token=…</code>.</p>
 """
 ENTER = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>bough</title>'
-"""Not a redirect: after a link from elsewhere (a chat, a mail), browsers would not send the strict cookie with one."""
+"""The page that follows the token. It is no redirect: after a link from elsewhere (a chat, a mail) browsers send no
+strict cookie with one."""
 
 
 class Guard:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 
 from bough.app import Journal
 from bough.app.activity import TaskActivity, load_activity
-from bough.app.backlog import list_backlogs, load_page
+from bough.app.backlog import find_held, list_backlogs, load_page
 from bough.core import events as e
 from bough.core.backlog.state import Backlog, evolve_backlog
 from bough.core.errors import BoughError, NewerRun, NotFound
@@ -29,10 +29,10 @@ from bough.views.waiting import WaitingView
 KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *WAITING_KINDS)))
 PIECE = 2000
 """Events processed at once: about 20 ms in which no other request is answered."""
-BEAT = 0.1
-"""Seconds between polls of the journal of a live run …"""
+BEAT = 0.2
+"""Seconds between polls of the journal of a live run: nobody sees a shorter delay, and a hundred pages cost half."""
 REST = 1.0
-"""… and of one that is not."""
+"""Seconds between polls of the journal of a run that nobody works on."""
 RECHECK = 30.0
 """Seconds until a finished run is looked at again: it may have been reopened."""
 STANDING = ("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RunReopened")
@@ -229,7 +229,7 @@ class LiveRuns:
         """The backlogs, each with its page and what that was made from."""
 
     async def run(self, name: str) -> LiveRun:
-        """Up to date."""
+        """Return the run as the journal has it now."""
         found = self._runs.get(name)
         if found is None:
             name = await self.journal.find(name)
@@ -242,7 +242,7 @@ class LiveRuns:
         return found
 
     async def load(self, names: list[str]) -> list[LiveRun]:
-        """Without those that a newer bough wrote: their own pages say so."""
+        """Return the runs, without those that a newer bough wrote: their own pages say so."""
         found = []
         for name in names:
             with suppress(NewerRun):
@@ -251,14 +251,18 @@ class LiveRuns:
 
     async def nights(self) -> list[NightPage]:
         """The pages of the project's backlogs, the list that was worked on last first. A page is made again only when
-        something happened to its list or to one of its runs."""
+        something happened to its list or to one of its runs, or a process took or left a goal."""
         known, pages = set(await self.names()), []
         for name in await list_backlogs(self.journal):
             backlog, made_from, page = self._nights.get(name, (Backlog(name), None, None))
             for record in await self.journal.store.read(backlog.stream, since=backlog.seq):
                 backlog = evolve_backlog(backlog, record)
             runs = [item.run for item in backlog.items.values() if item.run in known and not item.dropped]
-            marks = (backlog.seq, tuple((run.seq, run.status) for run in await self.load(runs)))
+            marks = (
+                backlog.seq,
+                tuple((run.seq, run.status) for run in await self.load(runs)),
+                await find_held(self.journal, backlog),
+            )
             if page is None or made_from != marks:
                 page = await load_page(self.journal, backlog, time.time())
             self._nights[name] = backlog, marks, page

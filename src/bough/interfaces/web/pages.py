@@ -29,16 +29,14 @@ from bough.views.event_lines import Teller
 from bough.views.formatting import first_sentence, one_line
 from bough.views.json_output import run_to_dict, task_to_dict
 from bough.views.next_steps import list_next_steps
-from bough.views.night import GoalLine, NightPage
-from bough.views.night_text import describe_findings, describe_goal, describe_night, describe_spent
+from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.run_view import RunView
 from bough.views.stats import KINDS as STATS_KINDS
 from bough.views.stats import compute_stats
 from bough.views.task_rows import TaskRow, describe_task, describe_trouble
 from bough.views.task_rows import describe_standing as state_words
 from bough.views.task_view import make_title
-from bough.views.verdict_text import describe_verdict
-from bough.views.vocabulary import PATTERNS, RUNGS, STATUS_WORDS
+from bough.views.vocabulary import PATTERNS, RUNGS, STATUS_WORDS, describe_verdict
 from bough.views.waiting import Waiting
 
 Json = dict[str, Any]
@@ -96,6 +94,8 @@ def build_night(page: NightPage) -> Json:
         "list": Raw(page.name),
         "title": describe_night(page),
         "began": page.started_at > 0,
+        "open": page.started_at > 0 and not page.ended_at,
+        "working": bool(page.of("running")),
         "spent": describe_spent(page),
         "branch": page.branch,
         "left_out": sum(goal.together not in ("", "on it") for goal in page.goals),
@@ -128,6 +128,7 @@ def build_choices(root: Path, runs: Sequence[LiveRun]) -> Json:
         "models": list(dict.fromkeys([*own, *config.models.presets, *used])),
         "check": next((command for command in checks if command), ""),
         "limits": asdict(config.budget),
+        "backlog": {"jobs": config.backlog.jobs, "per_goal": config.backlog.per_goal},
     }
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,6 +20,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
+from bough.app.backlog import load_backlog
 from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
@@ -32,7 +34,7 @@ STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 PAGE = 20
 LINES = 100
-"""Of a tree: more than fit on a screen, few enough for a fast first response."""
+"""Lines of a tree in one response: more than fit on a screen, few enough for a fast first response."""
 DIFFS = 4
 """Diffs of files that are kept in memory."""
 LARGEST = 2_000_000
@@ -233,6 +235,13 @@ async def get_choices(request: Request) -> Response:
     return make_response(pages.build_choices(root, runs))
 
 
+async def get_goal(request: Request) -> Response:
+    """A goal of a backlog as the person wrote it, to change it."""
+    lives = await request.app.state.house.lives(request.path_params["project"])
+    backlog = await load_backlog(lives.journal, request.path_params["list"])
+    return make_response(asdict(backlog.find(request.path_params["goal"]).entry))
+
+
 async def get_stats(request: Request) -> Response:
     lives = await request.app.state.house.lives(request.path_params["project"])
     return make_response(await pages.build_statistics(lives, await lives.names()))
@@ -353,6 +362,7 @@ def make_app(
             Route("/api/{project}/check", post_check, methods=["POST"]),
             Route("/api/{project}/do/{action}", post_to_project, methods=["POST"]),
             Route("/api/{project}/stats", get_stats),
+            Route("/api/{project}/backlogs/{list}/{goal}", get_goal),
             Route("/api/{project}/blobs/{name}", get_blob),
             *run_routes,
             Route("/api/{project}/runs/{run}/do/{action}", post_action, methods=["POST"]),

@@ -103,7 +103,7 @@ def _describe_projects(roots: list[Path]) -> str:
 
 
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
-    """On that port; if it is taken and was not requested explicitly, on any."""
+    """Listen on that port; if it is taken and was not requested explicitly, on any."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
     except OSError:
@@ -124,7 +124,7 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
 
 
 def _open_browser(address: Address) -> None:
-    """By a page that only its owner can read and that leads on: everyone on the machine sees the command line of a
+    """Open a page that only its owner can read and that leads on: everyone on the machine sees the command line of a
     browser, and must not see the token in it."""
     page = write_private_page("open.html", f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n')
     if page is None or not open_page(page, project=address.roots[0]):

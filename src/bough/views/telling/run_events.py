@@ -5,8 +5,7 @@ from __future__ import annotations
 from bough.core import events as e
 from bough.views.formatting import first_line, format_duration, headline, pluralize
 from bough.views.telling.memory import TaskMemory, Told
-from bough.views.verdict_text import choose_style, describe_verdict
-from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS
+from bough.views.vocabulary import STATUS_STYLES, STATUS_WORDS, choose_style, describe_verdict
 
 
 def tell_run(event: e.AnyEvent, memory: TaskMemory) -> Told | None:

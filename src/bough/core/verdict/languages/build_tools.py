@@ -7,7 +7,7 @@ from bough.core.verdict.runner import Runner
 
 
 class BuildTool(Runner):
-    name = "build tool"
+    name = "build_tool"
     starts = (
         (r"stack\.yaml", "", "stack test"),
         (r"cabal\.project", "", "cabal test all"),
@@ -31,7 +31,7 @@ class BuildTool(Runner):
 class BuildTools(Language):
     """No language, but what runs the tests of many."""
 
-    name = "build tools"
+    name = "build_tools"
     rank = 60
     runners = (BuildTool(),)
     manifests = ("stack.yaml", "cabal.project", "pubspec.yaml", "Package.swift", "build.sbt", "dune-project")

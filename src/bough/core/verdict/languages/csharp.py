@@ -4,12 +4,12 @@ other."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import make_case
+from bough.core.shell_syntax import insert_arguments
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
 
@@ -23,18 +23,12 @@ _OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Sk
 class Dotnet(Runner):
     name = "dotnet"
     settings = r".*\.runsettings"
+    program = ("dotnet", "test")
+    report_arguments = "--logger 'console;verbosity=normal'"
+    reports_already = r"--logger\b.*console|\s-l\b"
     starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
     steps = (_TEST,)
     bad = frozenset({"Failed"})
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return find_subcommand(part, at, "test") if get_program_name(part, at) == "dotnet" else None
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        shows = re.search(r"--logger\b.*console|\s-l\b", command)
-        return command if shows else self._add_arguments(
-            command, "--logger 'console;verbosity=normal'"
-        ) or command, dict(env)
 
     def can_name(self, id: str) -> bool:
         return True
@@ -42,10 +36,10 @@ class Dotnet(Runner):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # The arguments of a theory are not part of a test's full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
-        return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
+        return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
-    def _add_arguments(self, command: str, arguments: str) -> str | None:
-        """With more arguments, before the `--` that precedes settings."""
+    def append(self, command: str, arguments: str) -> str | None:
+        """The command with more arguments, before the `--` that precedes settings."""
         found = self.place(command)
         if found is None:
             return None

@@ -8,7 +8,6 @@ from bough.core.verdict.language import Language
 class Dart(Language):
     name = "dart"
     suffixes = ("dart",)
-    test_names = r"_test\.dart$"
     comment = "//"
     compares = rf"expect|{Language.compares}"
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from bough.core.verdict.language import Language
-from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
 
 
@@ -14,15 +11,12 @@ class Mix(Runner):
     suffixes = (".exs",)
     manifests = ("mix.exs",)
     starts = ((r"mix\.exs", "", "mix test"),)
-
-    def file(self, path: str, look: ProjectFiles, test: str) -> str:
-        return f"mix test {quote(path)}"
+    one_file = "mix test {file}"
 
 
 class Elixir(Language):
     name = "elixir"
     suffixes = ("ex", "exs")
-    test_names = r"_test\.exs$|^test_helper\.exs$"
     runners = (Mix(),)
     manifests = ("mix.exs",)
     programs = frozenset({"mix"})

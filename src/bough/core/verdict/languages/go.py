@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from shlex import quote
 
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
-from bough.core.verdict.cases import MOST_CASES, count_cases, make_case
+from bough.core.shell_syntax import insert_arguments
+from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
@@ -26,6 +26,8 @@ _OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip":
 
 class Go(Runner):
     name = "go"
+    program = ("go", "test")
+    report_flag = "-json"
     suffixes = (".go",)
     manifests = ("go.mod",)
     steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
@@ -40,12 +42,6 @@ class Go(Runner):
     probe_folder = True
     probe_broken = (2,)
     no_test = r"\[no test files\]|no tests to run|\[build failed\]"
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return find_subcommand(part, at, "test") if get_program_name(part, at) == "go" else None
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        return self.put_in(command, "-json"), dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
@@ -76,7 +72,7 @@ class Go(Runner):
         return _read_events(events, root) if events else _read_text(lines, root)
 
     def readable(self, output: str) -> str:
-        """As `go test -v` would have printed it."""
+        """The output as `go test -v` would have printed it."""
         shown = []
         for line in output.splitlines(keepends=True):
             events = _parse_events([line.rstrip("\n")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from shlex import quote
 
-from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.language import Language
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner
@@ -13,15 +12,13 @@ from bough.core.verdict.runner import Runner
 class Busted(Runner):
     name = "busted"
     settings = r"\.busted"
+    program = ("busted",)
     suffixes = (".lua",)
     starts = ((r"\.busted|spec/[^/]+_spec\.lua", "", "busted"),)
     closes = (
         r"(?P<passed>\d{1,9}) success(?:es)? / (?P<failed>\d{1,9}) failures? / (?P<failed2>\d{1,9}) errors? / "
         r"(?P<skipped>\d{1,9}) pending : .*"
     )
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return at if get_program_name(part, at) == "busted" else None
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"busted {quote(path)}" if path.endswith("_spec.lua") else f"lua {quote(path)}"
@@ -30,7 +27,6 @@ class Busted(Runner):
 class Lua(Language):
     name = "lua"
     suffixes = ("lua",)
-    test_names = r"[-_](?:spec|tests?)\.lua$|^tests?(?:[-_.]|$)"
     comment = "--"
     runners = (Busted(),)
     programs = frozenset({"busted", "lua"})

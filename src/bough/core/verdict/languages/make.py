@@ -1,4 +1,4 @@
-"""make, which runs whatever a target of the Makefile says."""
+"""The runner `make`, which runs whatever a target of the Makefile says."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
-"""In the order in which make looks for them; it reads the first."""
+"""The names of a Makefile in the order in which make looks for them; it reads the first."""
 _RULE = r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)"
 _OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
 _INCLUDE = r"[-s]?include\s+(.+)"
@@ -23,7 +23,8 @@ class Make(Runner):
     scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """make that did nothing at all: a folder has the target's name, or the target has no recipe."""
+        """The closing line of a make that did nothing at all: a folder has the target's name, or the target has no
+        recipe."""
         idle = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
         end = find_last_lines(lines, 1)
         return ClosingLine(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from shlex import quote
 from typing import ClassVar
 
 from bough.core.verdict.language import ENDS, Language, PlainProgram
-from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
 
 
@@ -17,6 +15,7 @@ class Prove(Runner):
     name = "prove"
     settings = r"\.proverc"
     suffixes = (".t",)
+    one_file = "prove -l {file}"
     starts = (
         (r"t/[^/]+\.t", "", "prove -lr t"),
         (r"Makefile\.PL", "", "perl Makefile.PL && make test"),
@@ -38,9 +37,6 @@ class Prove(Runner):
                 failed = max(failed, int("FAIL" in result))
                 return ClosingLine(at, max(int(match[1]) - failed, 0), failed)
         return None
-
-    def file(self, path: str, look: ProjectFiles, test: str) -> str:
-        return f"prove -l {quote(path)}"
 
 
 _KIT = """\

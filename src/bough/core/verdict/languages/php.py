@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from shlex import quote
 
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case
 from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.language import Language
-from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import Runner, strip_file
 
 
@@ -20,6 +19,9 @@ class PhpUnit(Runner):
     settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
     suffixes = (".php",)
     manifests = ("composer.json",)
+    report_arguments = "--log-junit {report}"
+    reports_already = "--log-junit"
+    one_file = "vendor/bin/phpunit {file}"
     starts = (
         (r"phpunit(?:\.dist)?\.xml(?:\.dist)?", "", "vendor/bin/phpunit"),
         (r"composer\.json", r"\"test\"\s*:", "composer test"),
@@ -39,11 +41,6 @@ class PhpUnit(Runner):
             )
         return at if get_program_name(part, at) in ("phpunit", "phpunit.phar") else None
 
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        if "--log-junit" in command:
-            return command, dict(env)
-        return self.append(command, f"--log-junit {quote(report)}") or command, dict(env)
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
         plain = (strip_file(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
@@ -57,14 +54,10 @@ class PhpUnit(Runner):
             return None
         return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
 
-    def file(self, path: str, look: ProjectFiles, test: str) -> str:
-        return f"vendor/bin/phpunit {quote(path)}"
-
 
 class Php(Language):
     name = "php"
     suffixes = ("php",)
-    test_names = r"Test\.php$"
     comment = "//"
     runners = (PhpUnit(),)
     manifests = ("phpunit.xml", "composer.json")

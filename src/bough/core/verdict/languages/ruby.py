@@ -9,8 +9,7 @@ from shlex import quote
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_program_name
-from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.language import Language, PlainProgram
 from bough.core.verdict.project_files import ProjectFiles
@@ -22,6 +21,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 class RSpec(Runner):
     name = "rspec"
     settings = r"\.rspec"
+    program = ("rspec",)
     suffixes = (".rb",)
     manifests = ("Gemfile",)
     closes = (
@@ -30,9 +30,6 @@ class RSpec(Runner):
     )
 
     placeholder = r"(?s)outside of examples \d+: .*loading \./(\S+?)\.\s.*cannot load such file -- \S*\1"
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return at if get_program_name(part, at) == "rspec" else None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         shown = "" if re.search(r"\s(-f|--format)\b", command) else "--format progress "
@@ -92,7 +89,7 @@ class _Report(msgspec.Struct):
 
 
 class Minitest(Runner):
-    """And test-unit: files that run themselves."""
+    """Runs files of Minitest and test-unit, which run themselves."""
 
     name = "minitest"
     suffixes = (".rb",)
@@ -173,7 +170,7 @@ class Ruby(Language):
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
     ) -> PlainProgram | None:
-        """Only of tests whose classes are those of Minitest or of test-unit."""
+        """A plain program for tests whose classes are those of Minitest or of test-unit; None for others."""
         kinds = r"(?m)^(\s*)class\s+\w+\s*<\s*(?:Minitest::Test|MiniTest::Test|Test::Unit::TestCase)\b"
         made, found = re.subn(kinds, r"\1Class.new(Kit) do", text)
         made = re.sub(r"(?m)^\s*require\s*\(?\s*['\"](?:minitest|test/unit)[^\n]*", "", made)

@@ -4,14 +4,14 @@ tests."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from shlex import quote
 
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
-from bough.core.verdict.cases import MOST_CASES, make_case
+from bough.core.shell_syntax import Part, get_word, insert_arguments
+from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
@@ -54,6 +54,8 @@ class Cargo(Runner):
     )
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)
+    program = ("cargo", "test", "t", "nextest")
+    report_flag = "--no-fail-fast"
     starts = (
         (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
         (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
@@ -69,12 +71,9 @@ class Cargo(Runner):
     no_test = r"could not compile|running 0 tests"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        found = find_subcommand(part, at, "test", "t", "nextest") if get_program_name(part, at) == "cargo" else None
+        found = super().recognise(part, at)
         more = found is not None and part[found].text == "nextest" and get_word(part, found + 1) == "run"
         return found if found is None else found + more
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        return self.put_in(command, "--no-fail-fast"), dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
@@ -100,7 +99,17 @@ class Cargo(Runner):
         return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _read_traces(lines)
+        # What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names.
+        traces: dict[str, list[str]] = {}
+        current: list[str] | None = None
+        for line in lines:
+            if (match := re.fullmatch(_OUTPUT, line)) is not None:
+                current = traces.setdefault(match[1], [])
+            elif line in ("failures:", "successes:") or line.startswith("test result: "):
+                current = None
+            elif current is not None and len(current) < MOST_LINES:
+                current.append(line)
+        target, found = "", list[tuple[str, str, CaseOutcome]]()
         seen: set[tuple[str, str]] = set()
         for line in lines:
             if (section := re.fullmatch(_SECTION, line)) is not None:
@@ -139,20 +148,6 @@ class Cargo(Runner):
 def _parse_line_number(name: str) -> int:
     match = re.search(r"\(line (\d{1,9})\)", name)
     return int(match[1]) if match else 0
-
-
-def _read_traces(lines: Sequence[str]) -> dict[str, list[str]]:
-    """What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names."""
-    traces: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in lines:
-        if (match := re.fullmatch(_OUTPUT, line)) is not None:
-            current = traces.setdefault(match[1], [])
-        elif line in ("failures:", "successes:") or line.startswith("test result: "):
-            current = None
-        elif current is not None and len(current) < MOST_LINES:
-            current.append(line)
-    return traces
 
 
 def _find_panic(trace: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from bough.core.verdict.language import Language
 class Swift(Language):
     name = "swift"
     suffixes = ("swift",)
-    test_names = r"Tests?\.swift$"
     comment = "//"
     programs = frozenset({"swift"})
 

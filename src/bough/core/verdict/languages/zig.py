@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word
-from bough.core.verdict.cases import make_case
+from bough.core.shell_syntax import Part, get_word
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.languages.python.interpreter import find_module_word
-from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
 from bough.core.verdict.texts import find_closing_brace
 
@@ -25,6 +24,8 @@ class Zig(Runner):
     suffixes = (".zig",)
     manifests = ("build.zig",)
     starts = ((r"build\.zig", "", "zig build test"),)
+    program = ("zig", "test")
+    one_file = "zig test {file}"
     closes = (
         r"All (?P<total>\d{1,9}) tests? passed\."
         r"|(?P<passed>\d{1,9}) passed; (?P<skipped>\d{1,9}) skipped; (?P<failed>\d{1,9}) failed\."
@@ -35,7 +36,7 @@ class Zig(Runner):
         module = find_module_word(part, at, "ziglang")
         if module is not None and get_word(part, module + 1) == "test":
             return module + 1
-        return find_subcommand(part, at, "test") if get_program_name(part, at) == "zig" else None
+        return super().recognise(part, at)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(f"--test-filter {quote(strip_file(one))}" for one in ids))
@@ -55,9 +56,6 @@ class Zig(Runner):
             make_case(name, outcome, said[0] if said else "", "\n".join(said), root=root)
             for name, outcome, said in found
         ]
-
-    def file(self, path: str, look: ProjectFiles, test: str) -> str:
-        return f"zig test {quote(path)}"
 
 
 class ZigLanguage(Language):

@@ -8,9 +8,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
-from bough.core.verdict.languages.javascript.packages import SUFFIXES, get_table, read_package
 from bough.core.verdict.languages.javascript.plain import make_plain
-from bough.core.verdict.languages.javascript.runners import Bun, Deno, Jest, Mocha, Npm, Vitest
+from bough.core.verdict.languages.javascript.runners import (
+    SUFFIXES,
+    Bun,
+    Deno,
+    Jest,
+    Mocha,
+    Npm,
+    Vitest,
+    get_table,
+    read_package,
+)
 from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 

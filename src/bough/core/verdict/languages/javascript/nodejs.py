@@ -1,4 +1,4 @@
-"""node's own test runner, with a reporter that writes JUnit XML with each test's file and groups.
+"""The test runner of node itself, with a reporter that writes JUnit XML with each test's file and groups.
 
 The reporter that comes with node 20 neither names a test's file nor marks what is not a test at all: a file without a
 single test is reported as a passing test. So bough brings its own, as a `data:` address: no file has to be readable
@@ -15,7 +15,7 @@ from urllib.parse import quote as url_quoted
 from msgspec.structs import replace
 
 from bough.core.shell_syntax import Part, get_program_name, insert_arguments
-from bough.core.verdict.languages.javascript.packages import (
+from bough.core.verdict.languages.javascript.runners import (
     PROBE_CASE,
     PROBE_HOW,
     JavaScript,

@@ -1,30 +1,21 @@
-"""jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read; and npm and
-its relatives, which run whatever a script of package.json says."""
+"""The runners jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read;
+npm and its relatives, which run whatever a script of package.json says; and what all of them have in common."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
+from typing import Any, ClassVar
 
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
-from bough.core.verdict.cases import MOST_CASES, deduplicate, make_case
+from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.languages.javascript.packages import (
-    PROBE_CASE,
-    PROBE_HOW,
-    JavaScript,
-    escape_regex,
-    find_manager,
-    find_test_tool,
-    get_table,
-    make_run_command,
-    read_package,
-    says_no_tests,
-)
+from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import (
     ClosingLine,
@@ -37,36 +28,166 @@ from bough.core.verdict.runner import (
     sum_numbers,
 )
 
-_SUITES = r"Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
-_TESTS = r"Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
+SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
+LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
+PROBE_CASE = r"(?:test|it)\(\s*['\"`](.*?)['\"`]"
+"""How a test begins in a probe."""
+PROBE_HOW = "Tests with the framework's own assertions; `await import(…)` inside each."
+_NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
+
+
+class JavaScript(Runner):
+    """Chosen when it is among a package's dependencies."""
+
+    suffixes = SUFFIXES
+    probe_suffix = ".test.js"
+
+    def find_probe_suffix(self, tests: Sequence[str]) -> str:
+        found = (re.search(r"\.(test|spec)\.[cm]?[jt]sx?$", path) for path in tests)
+        return next((hit[0] for hit in found if hit), self.probe_suffix)
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if get_program_name(part, at) == self.name:
+            return at
+        if get_program_name(part, at) in ("node", "nodejs", "tsx"):
+            places = range(at + 1, len(part))
+            return next(
+                (index for index in places if re.sub(r"\.m?js$", "", get_program_name(part, index)) == self.name), None
+            )
+        return None
+
+    def chosen(self, look: ProjectFiles) -> bool:
+        return find_test_tool(look) == self.name
+
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        """The command for one test file of a package, or for all of them; the path is quoted."""
+        return f"{make_run_command(look)}{self.name}{path}"
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        if not self.chosen(look):
+            return
+        nested = {parent_folder(path) for path in look if last_segment(path) == "package.json"} - {""}
+        tests = (path for path in look if _is_test(path))
+        own = next((path for path in tests if not any(path.startswith(f"{folder}/") for folder in nested)), None)
+        why = f"{self.name} is in package.json" if find_test_tool(look) else f"there are JavaScript tests ({own})"
+        if own:
+            yield ProjectCommand(self.command(look), why)
+
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
+        return self.command(look, f" {quote(path)}") if self.chosen(look) else None
+
+    def home(self, path: str, look: ProjectFiles) -> str:
+        """The nearest package above that has a test tool, else the nearest: workspaces keep their tools at the top."""
+        nearest = home = look.home(path, "package.json")
+        while home and not find_test_tool(look.inside(home)):
+            home = look.home(home, "package.json")
+        return home if find_test_tool(look.inside(home)) else nearest
+
+
+def _is_test(path: str) -> bool:
+    if not path.endswith(SUFFIXES):
+        return False
+    named = re.search(r"[._-]test$|[._-]spec$|^test-|^test$", find_stem(path))
+    return named is not None or "test" in path.split("/")[:-1]
+
+
+def read_package(look: ProjectFiles) -> dict[str, Any]:
+    """The content of package.json; empty when there is none or it is not an object."""
+    try:
+        read = json.loads(look.text("package.json") or "null")
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+def get_table(holder: dict[str, Any], key: str) -> dict[str, Any]:
+    value = holder.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
+    about = read_package(look)
+    return {**get_table(about, "dependencies"), **get_table(about, "devDependencies")}
+
+
+def find_manager(look: ProjectFiles) -> str:
+    """The package manager of a project, by what package.json says and by its lock file."""
+    named = str(read_package(look).get("packageManager", "")).split("@")[0]
+    if named in ("npm", "pnpm", "yarn", "bun"):
+        return named
+    for lock, name in LOCKS:
+        if lock in look.files:
+            return name
+    return "npm"
+
+
+def make_run_command(look: ProjectFiles) -> str:
+    """How the project's package manager runs a program of a dependency."""
+    return {"npm": "npx --no-install ", "pnpm": "pnpm exec ", "yarn": "yarn ", "bun": "bunx "}[find_manager(look)]
+
+
+def find_test_tool(look: ProjectFiles) -> str:
+    """The test tool among a package's dependencies, preferably the one that its test script names; empty: none."""
+    known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
+    tools = [name for name in ("vitest", "jest", "mocha") if name in known]
+    return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
+
+
+def escape_regex(name: str) -> str:
+    """A name as a JavaScript regular expression."""
+    return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)
+
+
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
-class Jest(JavaScript):
+class _WithSuites(JavaScript):
+    """A runner that counts the tests and the files that hold them, each in a line of its own."""
+
+    by_arguments = True
+    probe_path = "{at}probe_{name}{suffix}"
+    probe_case = PROBE_CASE
+    no_test = r"No tests found|Cannot use import statement"
+    tests_line: ClassVar[str]
+    files_line: ClassVar[str]
+    errors_line: ClassVar[str] = r"(?!)()"
+    """The line that counts errors outside of tests, as a pattern."""
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
+        return self.append(command, f"-t {quote('(' + '|'.join(names) + ')$')}")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
+        found = []
+        for at, line in end:
+            if match := re.fullmatch(self.tests_line, line.rstrip()):
+                files = next((m[1] for _, other in end if (m := re.fullmatch(self.files_line, other.rstrip()))), "")
+                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(self.errors_line, other.rstrip())))
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
+                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
+                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
+            elif re.fullmatch(_NO_TESTS, line.strip()):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
+
+
+class Jest(_WithSuites):
     name = "jest"
     settings = r"jest\.(config|setup)\..*"
     sections = (("package.json", "jest"),)
-    by_arguments = True
+    report_arguments = "--json --outputFile={report}"
+    reports_already = r"--(json|outputFile)\b"
+    tests_line = r"\s*Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
+    files_line = r"\s*Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_case = PROBE_CASE
     probe_how = PROBE_HOW
-    no_test = r"No tests found|Cannot use import statement"
 
     def recognise(self, part: Part, at: int) -> int | None:
         if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
             return at + 1
         return super().recognise(part, at)
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        # The project's own report is needed where its tools expect it.
-        if re.search(r"--(json|outputFile)\b", command):
-            return command, dict(env)
-        return self.append(command, f"--json --outputFile={quote(report)}") or command, dict(env)
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, make_name_pattern(ids))
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         if (read := decode_report(report, _Jest)) is None:
@@ -85,29 +206,11 @@ class Jest(JavaScript):
                 cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
         return deduplicate(cases)
 
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines)
-        found = []
-        for at, line in end:
-            if match := re.fullmatch(_TESTS, line.strip()):
-                suites = next((m[1] for _, other in end if (m := re.fullmatch(_SUITES, other.strip()))), "")
-                failed = max(sum_numbers(match[1], "failed"), sum_numbers(suites, "failed"))
-                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
-                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
-            elif says_no_tests(line):
-                found.append(ClosingLine(at, 0, 0))
-        return choose_worst(found)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
-
-
-def make_name_pattern(ids: Sequence[str]) -> str:
-    names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
-    return f"-t {quote('(' + '|'.join(names) + ')$')}"
 
 
 class _Assertion(msgspec.Struct):
@@ -129,48 +232,20 @@ class _Jest(msgspec.Struct):
     testResults: list[_File]
 
 
-_VITEST_TESTS = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-_VITEST_FILES = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-_VITEST_ERRORS = r" +Errors  (\d{1,9}) errors?"
-
-
-class Vitest(JavaScript):
+class Vitest(_WithSuites):
     name = "vitest"
     settings = r"vite(st)?\.(config|workspace|setup)\..*"
     sections = (("package.json", "vitest"),)
-    by_arguments = True
+    # Naming a reporter switches off the default one, which people and models read.
+    report_arguments = "--reporter=default --reporter=junit --outputFile.junit={report}"
+    reports_already = "--outputFile"
+    tests_line = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+    files_line = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
+    errors_line = r" +Errors  (\d{1,9}) errors?"
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
-    probe_path = "{at}probe_{name}{suffix}"
-    probe_case = PROBE_CASE
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
-    no_test = r"No tests found|Cannot use import statement"
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        if "--outputFile" in command:
-            return command, dict(env)
-        # Naming a reporter switches off the default one, which people and models read.
-        options = f"--reporter=default --reporter=junit --outputFile.junit={quote(report)}"
-        return self.append(command, options) or command, dict(env)
-
-    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, make_name_pattern(ids))
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines)
-        found = []
-        for at, line in end:
-            if match := re.fullmatch(_VITEST_TESTS, line.rstrip()):
-                files = next((m[1] for _, other in end if (m := re.fullmatch(_VITEST_FILES, other.rstrip()))), "")
-                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(_VITEST_ERRORS, other.rstrip())))
-                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
-                found.append(
-                    ClosingLine(at, sum_numbers(match[1], "passed"), failed, sum_numbers(match[1], "skipped", "todo"))
-                )
-            elif says_no_tests(line):
-                found.append(ClosingLine(at, 0, 0))
-        return choose_worst(found)
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"npx vitest run {quote(path)}"
@@ -186,12 +261,9 @@ class Mocha(JavaScript):
     name = "mocha"
     settings = r"\.mocharc(\..*)?|mocha\.opts"
     sections = (("package.json", "mocha"),)
+    # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
+    report_arguments = "--no-bail --reporter json --reporter-option output={report}"
     by_arguments = True
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
-        options = f"--no-bail --reporter json --reporter-option {quote(f'output={report}')}"
-        return self.append(command, options) or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})

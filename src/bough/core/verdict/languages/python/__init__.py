@@ -7,15 +7,11 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, Spans, find_table_name
-from bough.core.verdict.languages.python.bare_code import dump_code
-from bough.core.verdict.languages.python.django import Django
-from bough.core.verdict.languages.python.doctest import Doctest
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
-from bough.core.verdict.languages.python.interpreter import make_interpreter_command
+from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
-from bough.core.verdict.languages.python.pytest import Pytest
-from bough.core.verdict.languages.python.tox import Nox, Tox
-from bough.core.verdict.languages.python.unittest import Unittest
+from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
+from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
 
 _RUNNER_MODULES = frozenset(

@@ -50,7 +50,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
-    """With the classes that they are in: two tests of one name are two tests."""
+    """The functions, named with the classes that they are in: two tests of one name are two tests."""
     for node in body:
         if isinstance(node, ast.ClassDef):
             yield from _list_functions(node.body, f"{within}{node.name}.")
@@ -100,7 +100,8 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
         ):
             yield from _find_expected(node.body)
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            yield from _find_compared(node.test)
+            if len(node.test.ops) == 1 and isinstance(node.test.ops[0], ast.Eq | ast.Is | ast.In):
+                yield from _choose_value_side(node.test.left, node.test.comparators[0])
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             if (
@@ -116,11 +117,6 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
 
 def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
     return " ".join(ast.unparse(item.context_expr) for item in node.items)
-
-
-def _find_compared(test: ast.Compare) -> Iterator[ast.expr]:
-    if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
-        yield from _choose_value_side(test.left, test.comparators[0])
 
 
 def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
@@ -153,12 +149,13 @@ def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, 
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
             found |= _read_cases(mark.args[0], mark.args[1])
     # A value that has other uses too is not only expected.
-    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
+    used = Counter(
+        node.id
+        for one in body
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
     return {name: values for name, values in found.items() if used[name] == 1}
-
-
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
 
 
 def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:

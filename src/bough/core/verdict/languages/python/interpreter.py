@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 
@@ -69,16 +70,33 @@ def make_interpreter_command(command: str) -> str:
 
 def list_python_tests(look: ProjectFiles) -> list[str]:
     """The files that are Python tests by their name, except those of projects nested in this one."""
-    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_read_file_patterns(look)]))
+    # The patterns of pytest's `python_files` as regular expressions.
+    found: list[str] = []
+    for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
+        for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
+            found += [re.escape(glob).replace(r"\*", ".*") for glob in re.findall(r"[\w*.-]+\.py\b", value)]
+    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *found]))
     nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
     named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
     return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
 
 
-def _read_file_patterns(look: ProjectFiles) -> list[str]:
-    """pytest's `python_files`, as regular expressions."""
-    found: list[str] = []
-    for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):
-        for value in re.findall(r"^python_files\s*=\s*(\[[^\]]*\]|[^\n]*)", look.text(name), re.MULTILINE):
-            found += [re.escape(glob).replace(r"\*", ".*") for glob in re.findall(r"[\w*.-]+\.py\b", value)]
-    return found
+def dump_code(text: str) -> str:
+    """The syntax tree without docstrings, as text; the text itself where it is not Python."""
+    try:
+        return ast.dump(_Bare().visit(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+
+
+class _Bare(ast.NodeTransformer):
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        super().generic_visit(node)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [each for each in body if not _is_text(each)] or [ast.Pass()]  # type: ignore[attr-defined]
+        return node
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

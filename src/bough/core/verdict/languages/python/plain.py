@@ -308,7 +308,7 @@ def make_plain(text: str, folder: str, wanted: Collection[str] | None, shared: S
 
 
 class _Plain(ast.NodeTransformer):
-    """Without the runner and without its names."""
+    """Rewrites tests so that they need neither the runner nor its names."""
 
     def __init__(self, wanted: Collection[str] | None) -> None:
         self.calls: list[str] = []
@@ -351,7 +351,7 @@ class _Plain(ast.NodeTransformer):
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
-        """With the values in its message."""
+        """Write the compared values into the assertion's message."""
         self.generic_visit(node)
         test = node.test
         if isinstance(test, ast.Compare) and len(test.ops) == 1:

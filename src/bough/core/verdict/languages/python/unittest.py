@@ -1,16 +1,18 @@
-"""unittest, which comes with Python: it names its tests on standard output when it is told to be verbose."""
+"""The runners that come with Python: `unittest`, which names its tests on standard output when it is told to be
+verbose, and `doctest`, for projects whose only tests are examples in their documentation; and Django's own, which
+reports as unittest does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from shlex import quote
 from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import Part, get_word
-from bough.core.verdict.cases import make_case
+from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.verdict.check_run import make_case
 from bough.core.verdict.languages.python.interpreter import (
     MANIFESTS,
     add_sources,
@@ -20,7 +22,7 @@ from bough.core.verdict.languages.python.interpreter import (
 )
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
-from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.runner import (
     MOST_LINES,
     ClosingLine,
@@ -52,6 +54,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 
 class Unittest(Runner):
     name = "unittest"
+    report_flag = "-v"
     suffixes: ClassVar[tuple[str, ...]] = (".py",)
     manifests = MANIFESTS
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
@@ -70,9 +73,6 @@ class Unittest(Runner):
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
         return end if end is None else end + (get_word(part, end + 1) == "discover")
-
-    def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        return self.put_in(command, "-v"), dict(env)
 
     def can_name(self, id: str) -> bool:
         return True
@@ -112,7 +112,13 @@ class Unittest(Runner):
         cases = []
         for name, outcome in outcomes.items():
             trace = bad[name][1] if name in bad else []
-            cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
+            # `ValueError: x`: the last unindented line that names an error.
+            named = [
+                line
+                for line in trace
+                if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
+            ]
+            cases.append(make_case(name, outcome, named[-1] if named else "", "\n".join(trace), root=root))
         return cases
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
@@ -166,7 +172,8 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """unittest finds tests only in packages below its starting folder, and only by one pattern."""
+    """The command that discovers all these tests; empty: none does. It finds tests only in packages below its starting
+    folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -206,17 +213,75 @@ def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]
     return found
 
 
-def _find_last_error(trace: Sequence[str]) -> str:
-    """`ValueError: x`: the last unindented line that names an error."""
-    named = [
-        line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
-    ]
-    return named[-1] if named else ""
-
-
 def _make_id(name: str, dotted: str) -> str:
     """`tests.test_a.TestX.test_y`; Python before 3.11 writes only the class after the name."""
     dotted = re.sub(rf"^(?:{_LOADERS})\.?", "", dotted)
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):
         return dotted
     return f"{dotted}.{name}" if dotted else name
+
+
+_TASK_FILES = ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile")
+
+
+class Django(Unittest):
+    name = "django"
+    report_flag = ""
+    report_arguments = "-v 2"
+    reports_already = r"\s(-v|--verbosity)\b"
+    suffixes = ()
+    probe_path = ""
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        for index in range(at, min(at + 2, len(part))):
+            if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
+                return index + 1
+        module = find_module_word(part, at, "django") if get_program_name(part, at).startswith("python") else None
+        return module + 1 if module is not None and get_word(part, module + 1) == "test" else None
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, " ".join(map(quote, ids)))
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        for path in _TASK_FILES:  # A package without a `manage.py` of its own says which settings its tests have.
+            if stated := re.search(r"-m django test((?: --?[\w=.-]+| [\w.]+)*)", look.text(path)):
+                yield ProjectCommand(f"{find_interpreter(look)} -m django test{stated[1]}", f"{path} runs it")
+                return
+        named = next((path for path in look.near if last_segment(path) == "manage.py"), "")
+        if named and "django" in look.text(named):
+            up = "../" if parent_folder(named) and not find_interpreter(look).startswith("/") else ""
+            python = find_interpreter(look)
+            python = f"{up}{python}" if "/" in python else python
+            yield ProjectCommand(run_in_folder(parent_folder(named), f"{python} manage.py test"), f"there is a {named}")
+
+
+_MOST_EXAMPLES = 100
+"""Files that are read to learn whether they have examples."""
+
+
+class Doctest(Runner):
+    name = "doctest"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return find_module_word(part, at, "doctest")
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """One pair of lines for each file: `3 passed.` or `2 passed and 1 failed.`"""
+        end = r"(\d{1,9}) passed(?: and (\d{1,9}) failed)?\."
+        found = [(at, m) for at, line in enumerate(lines) if (m := re.fullmatch(end, line.strip()))]
+        if not found:
+            return None
+        return ClosingLine(found[-1][0], sum(int(m[1]) for _, m in found), sum(int(m[2] or 0) for _, m in found))
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        if list_python_tests(look):
+            return
+        modules = [path for path in look if path.endswith(".py") and path not in ("setup.py", "conftest.py")]
+        examples = [path for path in modules[:_MOST_EXAMPLES] if re.search(r"^\s*>>> ", look.text(path), re.MULTILINE)]
+        texts = [path for path in look.near if path.endswith((".rst", ".txt")) and "\n>>> " in look.text(path)]
+        why = f"there are examples in {(examples or texts)[0]}" if examples or texts else ""
+        plain = [path for path in examples if f"{parent_folder(path)}/__init__.py" not in look.files] + texts
+        if plain:
+            yield ProjectCommand(f"{find_interpreter(look)} -m doctest -v {' '.join(map(quote, plain))}", why)
+        if len(examples) > len(plain) - len(texts):
+            yield ProjectCommand(f"{find_interpreter(look)} -m pytest --doctest-modules", why)
