@@ -1,6 +1,6 @@
 """How fast the dashboard shows a large run, and what many open pages cost.
 
-    python -m bench.dashboard                 # 100,000 events, 1,000 tasks; needs chromium and playwright
+    python -m bench.dashboard                 # 100,000 events; a diff of 200,000 lines; needs chromium and playwright
     python -m bench.dashboard --pages 100     # and a hundred pages that follow a run
 
 Prints one JSON object. `first_paint` and `first_contentful_paint` are the browser's own numbers; `tree` is when the
@@ -20,8 +20,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from tests.harness import make_project
+from tests.interfaces.shell import act, bough, run_args
 from tests.web import journals
 from tests.web.serving import Served, serve
+from tests.wire import WireModel
 
 from bough.core import events as e
 
@@ -34,6 +37,17 @@ TREE = """() => new Promise((done) => {
     const look = () => there() ? done(Math.round(performance.now())) : requestAnimationFrame(look);
     look();
 })"""
+
+SHOWN = """(text) => new Promise((done) => {
+    const there = () => document.querySelector('.rows.diff')?.textContent.includes(text);
+    const look = () => there() ? done(Math.round(performance.now())) : requestAnimationFrame(look);
+    look();
+})"""
+MAKE = (
+    "python3 -c \"import pathlib; pathlib.Path('data').mkdir();"
+    "pathlib.Path('data/rows.csv').write_text(''.join(f'{n},row number {n}\\n' for n in range(200000)));"
+    "[pathlib.Path(f'data/test_{n}.json').write_text('{}') for n in range(302)]\""
+)
 
 
 def main() -> None:
@@ -50,6 +64,7 @@ def main() -> None:
         found["painted"] = painted(root, chosen.repeat)
         if chosen.pages:
             found["followed"] = followed(root, chosen.pages)
+        found["changed"] = changed(root / "changed")
     print(json.dumps(found, indent=2))
 
 
@@ -72,6 +87,34 @@ def painted(root: Path, repeat: int) -> dict[str, Any]:
             page.close()
         browser.close()
     return {"cold": measured[0], "warm": measured[1:]}
+
+
+def changed(root: Path) -> dict[str, Any]:
+    """A run that changed 304 files, one of them by 200,000 lines: milliseconds until the first file is shown, and until
+    the large one is, and how many nodes the page has then."""
+    from playwright.sync_api import sync_playwright
+
+    work = [act("bash", command=MAKE), act("edit", path="calc.py", old="a - b", new="a + b"), act("done", summary="")]
+    with WireModel(work) as wire:
+        bough(make_project(root), *run_args(wire.base_url, "--protocol", "tools", "--json"))
+    with sync_playwright() as started, serve(root) as served:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        context = browser.new_context()
+        context.add_cookies([{"name": name, "value": value, "url": served.url} for name, value in served.cookies])
+        run = served.get("/api/runs")["projects"][0]["runs"][0]["run"]
+        page = context.new_page()
+        page.goto(f"{served.url}/#/run/{served.project}/{run}/changes", wait_until="commit")
+        first = page.evaluate(SHOWN, "return a + b")
+        page.locator(".rows.files").evaluate("box => { box.scrollTop = box.scrollHeight; }")
+        large = page.get_by_role("button", name="rows.csv")
+        large.wait_for()
+        begun = page.evaluate("performance.now()")
+        large.click()
+        opened = page.evaluate(SHOWN, "row number 5")
+        nodes = page.evaluate("document.querySelectorAll('*').length")
+        files = page.locator(".changes .bar").inner_text().split("\n")[0]
+        browser.close()
+    return {"files": files, "first_file": first, "large_file": round(opened - begun), "nodes": nodes}
 
 
 def followed(root: Path, pages: int) -> dict[str, Any]:

@@ -85,3 +85,31 @@ def test_a_stale_name_is_found() -> None:
         "As `test_names.py` has it, `no_such_file.py` and `NoSuchClass.run` are in `find_quote` and `no_such_name()`."
     )
     assert find_stale(text) == ["no_such_file.py", "NoSuchClass.run", "no_such_name()"]
+
+
+HALF = re.compile(
+    r"(Of|Those|By|With|As|For|Until|In|On|At|From|Into|And|Or|But|Because|So|Than|Such|Only|Also|Else|Not|Without|Per|"
+    r"Under|Over|After|Before|Since|During|Between|Besides?|Among|Against|About|Like|To|Up|Out|Off|Too|Which|Whom?|"
+    r"Whose|That)\b|…|(?!bough\b)[a-z]"
+)
+"""Words with which a docstring begins that needs the code before it to be understood."""
+
+
+def begins_as_half(text: str) -> bool:
+    return HALF.match(text.strip()) is not None
+
+
+def test_docstrings_are_whole_sentences() -> None:
+    half = [
+        f"{path.relative_to(TOP)}:{node.lineno}: {str(node.value).splitlines()[0]}"
+        for path in list_sources()
+        if "demos" not in path.parts
+        for node in list_docstrings(ast.parse(path.read_text("utf-8")))
+        if begins_as_half(str(node.value))
+    ]
+    assert half == []
+
+
+@pytest.mark.parametrize("text", ["Of a run.", "Those that failed.", "… and why.", "in a row"])
+def test_half_a_sentence_is_found(text: str) -> None:
+    assert begins_as_half(text) and not begins_as_half("The runs that failed.")

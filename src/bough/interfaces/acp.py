@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Coroutine, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,10 @@ class EditorSession:
         )
 
     def _make_tool_start(self, task: str, call: Call) -> schema.ToolCallStart:
-        given = _decode_arguments(call)
+        given: Any = None
+        with suppress(msgspec.DecodeError):
+            given = msgspec.json.decode(call.arguments)
+        given = given if isinstance(given, dict) else {}
         path = str(self.folder / str(given["path"])) if "path" in given else ""
         content = None
         if call.name == "write":
@@ -224,16 +228,12 @@ class EditorSession:
             stat = await opened.diff(outcome.run, stat=True)
             self.write(stat)
             if stat and await self.permits(f"Apply {outcome.run} to your files?", "Apply it", "Not now"):
-                await self._apply(opened, outcome.run)
+                try:
+                    changes = await opened.apply(outcome.run)
+                    self.write(f"Applied: {', '.join(change.path for change in changes)}")
+                except BoughError as error:
+                    self.write(f"Not applied: {error}")
         await self.flush()
-
-    async def _apply(self, opened: Session, run: str) -> None:
-        try:
-            changes = await opened.apply(run)
-        except BoughError as error:
-            self.write(f"Not applied: {error}")
-            return
-        self.write(f"Applied: {', '.join(change.path for change in changes)}")
 
     async def replay(self) -> None:
         """Replay the events of the session's runs."""
@@ -329,14 +329,6 @@ def _map_status(state: State) -> schema.PlanEntryStatus:
     if state in SETTLED:
         return "completed"
     return "pending" if state is State.PENDING else "in_progress"
-
-
-def _decode_arguments(call: Call) -> dict[str, Any]:
-    try:
-        given = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
-        return {}
-    return given if isinstance(given, dict) else {}
 
 
 def _extract_text(prompt: Iterable[Any]) -> str:

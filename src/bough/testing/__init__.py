@@ -1,4 +1,4 @@
-"""For tests of programs that use bough, and for bough's own: a scripted model, a journal in memory, a fault fuse."""
+"""What tests of programs that use bough need, and its own: a scripted model, a journal in memory, a fault fuse."""
 
 from __future__ import annotations
 

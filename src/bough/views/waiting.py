@@ -99,9 +99,7 @@ class WaitingView:
             case e.CommandRuled():
                 said = "run it" if event.allow else f"do not run it{f': {event.say}' if event.say else ''}"
                 said = said if event.by else "nobody answered in time"
-                self._answer(
-                    ("command", event.id), said if event.by else "nobody answered in time", event.by, record.at
-                )
+                self._answer(("command", event.id), said, event.by, record.at)
             case e.QuestionAsked(question=question):
                 self._ask(Waiting("question", record.task, question, record.seq, record.at))
             case e.PersonSaid(task=to):  # It answers the questions of the tasks that it is for.

@@ -103,7 +103,9 @@ def make_call(deed: Deed, root: str) -> Call:
     given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
     runs = deed.kind in ("", "other") and _find_command(given)  # Some do not say what kind of call it is.
     name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
-    path = _relative_path(deed.files[0][0] if deed.files else next(iter(deed.places), _find_path(given)), root)
+    keys = ("file_path", "filePath", "path", "absolute_path")
+    named = next((str(given[key]) for key in keys if given.get(key)), "")
+    path = _relative_path(deed.files[0][0] if deed.files else next(iter(deed.places), named), root)
     if name == "bash":
         arguments: dict[str, Any] = {"command": _find_command(given) or deed.title}
     elif name == "edit":
@@ -128,10 +130,6 @@ def _find_command(given: dict[str, Any]) -> str:
         words = [str(word) for word in line]
         return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
     return str(line)
-
-
-def _find_path(given: dict[str, Any]) -> str:
-    return next((str(given[key]) for key in ("file_path", "filePath", "path", "absolute_path") if given.get(key)), "")
 
 
 def _relative_path(path: str, root: str) -> str:

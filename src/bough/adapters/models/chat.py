@@ -244,7 +244,10 @@ class ChatReader(BaseReader):
 
     def _add_piece(self, piece: _Piece) -> None:
         if piece.content:
-            text = piece.content if isinstance(piece.content, str) else _join_texts(piece.content)
+            # Content may come in parts; those not meant for reading (thinking) are left out.
+            parts = [{"text": piece.content}] if isinstance(piece.content, str) else piece.content
+            read = [part.get("text") for part in parts if isinstance(part, dict)]
+            text = "".join(each for each in read if isinstance(each, str))
             self._text.append(text)
             self._progress(text)
         if piece.refusal:
@@ -311,11 +314,6 @@ class ChatReader(BaseReader):
 
     def _pack_extra(self, kept: dict[str, Any]) -> str:
         return encode_json({"by": self._name, **kept})
-
-
-def _join_texts(parts: list[Any]) -> str:
-    """The text of content that comes in parts; parts not meant for reading (thinking) are left out."""
-    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
 def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -269,10 +270,11 @@ class OrderedModel(HttpModel):
 
     def _parts(self, message: Replied) -> list[Any]:
         """The parts as this model sent them, or just the text and the calls."""
-        listed = self._listed(message.extra)
+        listed: list[dict[str, Any]] = [{"type": self.TEXT}]
         waiting = list(message.calls)
-        if listed is None:
-            listed = [{"type": self.TEXT}]
+        kept = self._kept(message.extra)
+        with suppress(*UNREADABLE):
+            listed = msgspec.json.decode(kept["content"], type=list[dict[str, Any]]) if "content" in kept else listed
         parts: list[Any] = []
         for part in listed:
             kind = part.get("type")
@@ -283,15 +285,6 @@ class OrderedModel(HttpModel):
             else:
                 parts.append(self._verbatim(part))
         return parts + [self._call(call, {}) for call in waiting]
-
-    def _listed(self, extra: str) -> list[dict[str, Any]] | None:
-        kept = self._kept(extra)
-        if "content" not in kept:
-            return None
-        try:
-            return msgspec.json.decode(kept["content"], type=list[dict[str, Any]])
-        except UNREADABLE:
-            return None
 
     @abstractmethod
     def _text(self, text: str, mark: dict[str, Any]) -> Any:

@@ -117,7 +117,11 @@ class Endpoint(Struct, frozen=True):
 
 def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
     """What an answer with an error status means."""
-    error = _decode_body(body)
+    try:
+        error = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body[:4000].decode(errors="replace")
+        error = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
     wait = parse_retry_after(headers)
     if wait is None and (found := re.search(_RETRY_DELAY, body.decode(errors="replace"))):
         wait = min(float(found[1]), LONGEST_WAIT)
@@ -209,10 +213,15 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000
         elif "retry-after" in headers:
+            from email.utils import parsedate_to_datetime
+
             text = headers["retry-after"].strip()
-            wait = _parse_date(text) - time() if text[:1].isalpha() else float(text)
-        elif reset := next((headers[name] for name in RESETS if name in headers), ""):
-            wait = _parse_reset(reset.strip()) - time()
+            wait = parsedate_to_datetime(text).timestamp() - time() if text[:1].isalpha() else float(text)
+        elif reset := next((headers[name].strip() for name in RESETS if name in headers), ""):
+            # Seconds since 1970, as such a number, as milliseconds, or as a date.
+            date = not reset.replace(".", "", 1).isdigit()
+            until = datetime.fromisoformat(reset).timestamp() if date else float(reset)
+            wait = (until / 1000 if until > 1e11 else until) - time()
         else:
             return None
     except (ValueError, OverflowError):
@@ -294,34 +303,12 @@ def _advise_on_connection(at: Endpoint) -> str:
     return "check the network and the base URL"
 
 
-def _parse_reset(text: str) -> float:
-    """Seconds since 1970, from such a number, from milliseconds, or from a date."""
-    if not text.replace(".", "", 1).isdigit():
-        return datetime.fromisoformat(text).timestamp()
-    number = float(text)
-    return number / 1000 if number > 1e11 else number
-
-
-def _parse_date(text: str) -> float:
-    from email.utils import parsedate_to_datetime
-
-    return parsedate_to_datetime(text).timestamp()
-
-
 def _is_certificate_error(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def _decode_body(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        text = body[:4000].decode(errors="replace")
-        return re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
 
 
 def _find_error(answer: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -283,7 +284,10 @@ async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect:
         return Reachability(True, f"{at.host} answers, but does not list its models")
     if reply.status != 200:
         raise faults.explain_status(at, reply.status, reply.headers, body)
-    listed = _list_models(body)
+    listed: list[str] = []
+    with suppress(*UNREADABLE):
+        found = msgspec.json.decode(body, type=_Listing)
+        listed = [entry.id or entry.name for entry in (*found.data, *found.models)]
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
         close = suggest_word(at.model, listed)
         return Reachability(
@@ -301,14 +305,6 @@ class _Listing(Struct):
     data: list[_Entry] = []
     models: list[_Entry] = []
     """Gemini's own listing."""
-
-
-def _list_models(body: bytes) -> list[str]:
-    try:
-        found = msgspec.json.decode(body, type=_Listing)
-        return [entry.id or entry.name for entry in (*found.data, *found.models)]
-    except UNREADABLE:
-        return []
 
 
 def _compute_price(provider: str, model: str, usage: Usage, answered: str) -> float | None:

@@ -13,6 +13,7 @@ import ssl
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from typing import Any, ClassVar, TypeVar
 
@@ -242,7 +243,11 @@ class Wire:
                     break
         self._check_size(size, reader)
         if reader.finished:
-            await _drain(chunks)
+            # To the end of an answer that is already complete, so that the connection can be reused.
+            with suppress(TimeoutError, LinkError):
+                async with asyncio.timeout(LINGER):
+                    async for _ in chunks:
+                        pass
             return
         for payload in events.close():
             self._take(reader.event, payload)
@@ -376,13 +381,3 @@ async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
         if len(body) > LIMIT:
             break
     return bytes(body)
-
-
-async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
-    """Read to the end of an answer that is already complete, so that the connection can be reused."""
-    try:
-        async with asyncio.timeout(LINGER):
-            async for _ in chunks:
-                pass
-    except (TimeoutError, LinkError):
-        return

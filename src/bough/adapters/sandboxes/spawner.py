@@ -169,7 +169,10 @@ class Supervisor:
             if self._woken in ready:
                 os.read(self._woken, 4096)
             if self._control.fileno() in ready:
-                order = self._read_order()
+                try:
+                    order = self._control.recv(1)
+                except ConnectionResetError:
+                    order = b""
                 _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
@@ -177,12 +180,6 @@ class Supervisor:
                 # is killed.
                 elif not order:
                     poll.unregister(self._control)
-
-    def _read_order(self) -> bytes:
-        try:
-            return self._control.recv(1)
-        except ConnectionResetError:
-            return b""
 
     def _end_all(self, command: int) -> bool:
         """Kill until the kernel reports no descendant left. False when one does not go."""
@@ -229,7 +226,18 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
             if request["writable"] is not None:
                 kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
             step = "exec"
-            started.append(_spawn(request["argv"], request["env"], output))
+            argv, env = request["argv"], request["env"]
+            # In a session of its own, without input, and with its output and errors combined.
+            pid = os.posix_spawn(
+                namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
+                argv,
+                env,
+                file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=RESET,
+            )
+            started.append(pid)
         except (OSError, ValueError) as error:
             number = error.errno if isinstance(error, OSError) else 0
             trouble.append({"failed": step, "errno": number, "why": str(error)})
@@ -238,19 +246,6 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
     thread.start()
     thread.join()
     return (started[0], None) if started else (0, trouble[0])
-
-
-def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
-    """Start a command in a session of its own, without input, and with its output and errors combined."""
-    return os.posix_spawn(
-        namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
-        argv,
-        env,
-        file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
-        setsid=True,
-        setsigmask=(),
-        setsigdef=RESET,
-    )
 
 
 def _signal_group(command: int, number: int) -> None:

@@ -15,6 +15,7 @@ import os
 import pwd
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from os.path import exists, isdir, isfile, islink
 from pathlib import Path
@@ -85,7 +86,12 @@ class FileSystemView:
         named = [place for place in shared if place.startswith("/") and isdir(place)]
         tools = [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
         opened = [*tools, *_list_path_folders(env), *_list_interpreters(env), *named]
-        shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
+        kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
+        shown = [
+            place
+            for place in dict.fromkeys(map(_resolve, opened))  # what neither is nor contains a hidden folder
+            if not any(each.startswith(f"{place.rstrip('/')}/") for each in kept)
+        ]
         self._lines = [
             *_list_system(),
             *(_make_line("folder" if place in _EMPTY else "empty", place) for place in self._empty),
@@ -139,10 +145,6 @@ class FileSystemView:
         tools = any(is_within(inner, name) for name in (*TOOLS, ".local/share/pdm", ".conda"))
         return not is_within(self._home, place) and (inner == place or not inner.startswith(".") or tools)
 
-    def _is_harmless(self, place: str) -> bool:
-        """It neither is nor contains one of the hidden folders."""
-        return not any(f"{kept}/".startswith(f"{place.rstrip('/')}/") for kept in (*self._empty, "/tmp", "/var/tmp"))
-
 
 def _find_home() -> str:
     """The person's home as the system reports it, whatever a variable says. A container's user may be unknown."""
@@ -184,16 +186,11 @@ def _resolve(path: Path | str) -> str:
     return os.path.realpath(path)
 
 
-def _list_mounted() -> list[str]:
-    try:
-        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        return []
-    return [line.split()[4] for line in lines]
-
-
 def _list_system() -> Iterator[Line]:
-    mounted = _list_mounted()
+    mounted: list[str] = []
+    with suppress(OSError):
+        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+        mounted = [line.split()[4] for line in lines]
     for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115

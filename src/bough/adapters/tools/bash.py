@@ -53,15 +53,10 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
     shown, cut = cut_middle(text.rstrip("\n"), rules.shown - 400)
     output = "\n".join(part for part in (shown, _describe_ending(finished, timeout, rules)) if part)
     whole = finished.output if cut else None
-    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_count_passed(text, arguments.command))
-
-
-def _count_passed(text: str, command: str) -> int | None:
-    """How many tests passed in a test run, according to its closing lines."""
-    if not any(word in command for word in _TESTING):
-        return None
-    found = read_closing(text[-_CLOSING:].split("\n"), "")
-    return found[1].passed if found is not None else None
+    tests = any(word in command for word in _TESTING)
+    found = read_closing(text[-_CLOSING:].split("\n"), "") if tests else None
+    passed = found[1].passed if found is not None else None
+    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=passed)
 
 
 async def clean_output(output: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from struct import error as TooShort
 from struct import unpack_from
 from typing import Annotated
@@ -114,7 +115,9 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
     content = arguments.content.encode()
     if not place.steps or arguments.path.endswith("/"):
         raise Refusal(f"`{arguments.path}` is a folder: give the path of a file.")
-    before = _read_before(place)
+    before: bytes | None = None
+    with suppress(OSError, Refusal):  # whatever also prevents writing is reported by the write
+        before = paths.read_bytes(place, BIGGEST)
     try:
         paths.write_bytes(place, content)
     except NotADirectoryError:
@@ -128,13 +131,6 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
         return ToolResult(f"Created {place.shown} ({now}).")
     same = " The content is unchanged." if before == content else ""
     return ToolResult(f"Rewrote {place.shown} ({now}; before: {pluralize(_count_lines(before), 'line')}).{same}")
-
-
-def _read_before(place: paths.WorkspacePath) -> bytes | None:
-    try:
-        return paths.read_bytes(place, BIGGEST)
-    except (OSError, Refusal):  # whatever also prevents writing is reported by the write
-        return None
 
 
 def _count_lines(content: bytes) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -57,7 +58,10 @@ def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
         elif entry.is_dir(follow_symlinks=False):
             yield from _walk_subtree(folder, entry.name, depth, level)
         else:
-            yield f"{indent}{entry.name}  {_describe_size(entry)}"
+            size = "?"
+            with suppress(OSError):  # just removed
+                size = format_size(entry.stat(follow_symlinks=False).st_size)
+            yield f"{indent}{entry.name}  {size}"
     left += len(entries) - len(shown)
     if left:
         yield f"{'  ' * level}… {left:,} more"
@@ -94,13 +98,6 @@ def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
             else:
                 left += 1
     return sorted(entries, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)), left
-
-
-def _describe_size(entry: os.DirEntry[str]) -> str:
-    try:
-        return format_size(entry.stat(follow_symlinks=False).st_size)
-    except OSError:  # just removed
-        return "?"
 
 
 LIST = Tool(

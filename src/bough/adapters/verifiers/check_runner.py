@@ -14,6 +14,7 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -277,32 +278,24 @@ class CheckRunner:
         command, env = instrument(check.command, check.runner, str(path), {})
         # A discovered check runs from the top; the step's own, from the person's folder.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        finished = await self._run_before(check, workspace, task.rules, say)
-        finished = finished or await self._run_sandboxed(
-            run_in_folder(at, command), env, check, workspace, task.rules, say
-        )
+        run = partial(self._run_sandboxed, check, workspace, task.rules, say)
+        before = self._environment.before  # What has to run before every check.
+        finished = await run(before, {}) if before else None
+        if finished is None or finished.exit_status == 0:
+            finished = await run(run_in_folder(at, command), env)
         if OWNED in finished.output:  # It was denied writing to what is by now its own copy.
-            finished = await self._run_sandboxed(run_in_folder(at, command), env, check, workspace, task.rules, say)
+            finished = await run(run_in_folder(at, command), env)
         text = await asyncio.to_thread(decode_output, finished.output)
         # An old or wrapped runner may not know the report option. That is not the project's failure, so it runs as
         # written.
         if has_refused(text, finished.exit_status):
-            finished = await self._run_sandboxed(
-                run_in_folder(at, check.command), {}, check, workspace, task.rules, say
-            )
+            finished = await run(run_in_folder(at, check.command), {})
             text = await asyncio.to_thread(decode_output, finished.output)
         seen: Seen = (texts, await workspace.list_altered())
         return await asyncio.to_thread(_read_run, check, finished, text, path, workspace, seen)
 
-    async def _run_before(self, check: Check, workspace: Workspace, rules: Rules, say: Say) -> Finished | None:
-        """What has to run before every check; how it ended when it failed."""
-        if not self._environment.before:
-            return None
-        done = await self._run_sandboxed(self._environment.before, {}, check, workspace, rules, say)
-        return done if done.exit_status != 0 else None
-
     async def _run_sandboxed(
-        self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, say: Say
+        self, check: Check, workspace: Workspace, rules: Rules, say: Say, command: str, env: dict[str, str]
     ) -> Finished:
         so_far = Progress()
 

@@ -68,7 +68,8 @@ def _is_package(folder: Place) -> bool:
 
 
 def _list_environment_packages(folder: Place) -> Iterator[tuple[Place, str]]:
-    sites = _list_sites(folder)
+    libraries = folder / "lib"
+    sites = [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]
     for name in _BY_HASH:
         program = folder / "bin" / name
         if program.is_regular() and not _is_recorded(sites, _PACKAGES.get(name, name)):
@@ -77,11 +78,6 @@ def _list_environment_packages(folder: Place) -> Iterator[tuple[Place, str]]:
     for package in [site / "_pytest" for site in sites if (site / "_pytest").kind]:
         if not (folder / "bin" / "pytest").is_regular() and not _is_recorded(sites, "pytest"):
             yield package, f"the test runner pytest in {folder.name} was not installed by a package manager"
-
-
-def _list_sites(folder: Place) -> list[Place]:
-    libraries = folder / "lib"
-    return [libraries / name / "site-packages" for name, _ in libraries.list() if name.startswith("python")]
 
 
 def _is_recorded(sites: list[Place], package: str) -> bool:

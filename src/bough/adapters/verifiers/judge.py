@@ -98,6 +98,8 @@ class Judge:
         if ruling == "passed":
             reason += await self._describe_limits(work)
         failed, aside = ruling == "failed", _find_aside(work)
+        if rest := found[LISTED:]:  # They count too: allowing the work allows them all.
+            found = (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too"))
         verdict = Verdict(
             ruling,
             reason,
@@ -113,7 +115,7 @@ class Judge:
             failures=rulings.list_failures(ran, known.report, work.flaky, aside, make_reader(work.workspace)),
             flaky=work.flaky,
             changed=work.question.changed if work.question is not None else (),
-            disagreements=_limit_disagreements(found),
+            disagreements=found,
             fixed=() if failed else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
@@ -294,12 +296,6 @@ def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
     """Someone said in advance that these tests may change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
-
-
-def _limit_disagreements(found: tuple[Disagreement, ...]) -> tuple[Disagreement, ...]:
-    """The rest counts too: allowing the work allows them all."""
-    rest = found[LISTED:]
-    return (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they fail too")) if rest else found
 
 
 def _attach_output(verdict: Verdict, ran: CheckRun, task: Task) -> Judgement:

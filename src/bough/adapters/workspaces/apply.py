@@ -72,7 +72,9 @@ class Applying(Struct, eq=False):
                     f"bough does not write {format_path(path)}: the run's tree contains an invalid path."
                 )
         # All of it before the first write: the promise is everything or nothing, as far as it can be seen.
-        waiting, conflicts = self._sort()
+        verdicts = [(move, self._needs_change(move)) for move in self.moves.values()]
+        waiting = [move for move, verdict in verdicts if verdict]
+        conflicts = [move.path for move, verdict in verdicts if verdict is None]
         if conflicts:
             names = [format_path(path) for path in conflicts]
             listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
@@ -96,16 +98,6 @@ class Applying(Struct, eq=False):
             for folder in self._touched:
                 if os.path.isdir(folder):
                     disk.flush_folder(folder)
-
-    def _sort(self) -> tuple[list[Move], list[bytes]]:
-        waiting, conflicts = [], []
-        for move in self.moves.values():
-            verdict = self._needs_change(move)
-            if verdict is None:
-                conflicts.append(move.path)
-            elif verdict:
-                waiting.append(move)
-        return waiting, conflicts
 
     def _needs_change(self, move: Move) -> bool | None:
         """True: to do; False: nothing to do; None: the person's own change is there."""

@@ -226,7 +226,10 @@ class GitWorkspaces(GitTrees):
         lent = self._borrow(top, wanted.lender)
         links = self._share(top)
         if lacking is not None:
-            agent_repository.place(lacking.result(), checkout, self._make_excludes([*links, *lent]))
+            rules = (repository.path / "info" / "exclude").read_bytes()
+            # A path as an ignore pattern that matches only it.
+            rules += b"".join(b"\n/" + re.sub(rb"([\\*?\[\] ])", rb"\\\1", path) for path in (*links, *lent)) + b"\n"
+            agent_repository.place(lacking.result(), checkout, rules)
         disk.in_folder(scratch.parent, lambda: scratch.mkdir(exist_ok=True))
         scanner = Scanner(
             top,
@@ -396,12 +399,6 @@ class GitWorkspaces(GitTrees):
         return agent_repository.find_history(
             repository.git, self._root, repository.path / "histories" / make_safe_name(run)
         )
-
-    def _make_excludes(self, links: list[bytes]) -> bytes:
-        """The person's rules, and the links to shared folders."""
-        rules = (self._repository.path / "info" / "exclude").read_bytes()
-        # A path as an ignore pattern that matches only it.
-        return rules + b"".join(b"\n/" + re.sub(rb"([\\*?\[\] ])", rb"\\\1", path) for path in links) + b"\n"
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""

@@ -219,18 +219,14 @@ def _beginning(pieces: Iterator[bytes]) -> bytes:
 
 def make_safe_name(name: str) -> str:
     """A run or task as the name of one folder or branch: unique on any file system."""
-    text = "".join(_escape_letter(letter) for letter in name)
+
+    def escape(found: re.Match[str]) -> str:
+        return "+" if found[0] == "/" else "".join(f"_{byte:02x}" for byte in found[0].encode(errors="surrogatepass"))
+
+    text = re.sub("[^a-z0-9-]", escape, name)
     if text and len(text) <= 100:
         return text
     return f"{text[:60]}__{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}"
-
-
-def _escape_letter(letter: str) -> str:
-    if re.fullmatch("[a-z0-9-]", letter):
-        return letter
-    if letter == "/":
-        return "+"
-    return "".join(f"_{byte:02x}" for byte in letter.encode(errors="surrogatepass"))
 
 
 def require_tree_id(tree: str) -> str:

@@ -5,7 +5,7 @@ One function, `explain`, says where a goal stands and why; the scheduler and the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct, field
 
@@ -13,7 +13,7 @@ from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.tree.file_overlap import Touched, find_blocking_step, find_busy_files
 
 Kind = Literal["proven", "not_proven", "waiting", "given_up", "running", "ready", "not_begun", "dropped"]
-KINDS: tuple[Kind, ...] = ("proven", "not_proven", "waiting", "given_up", "running", "ready", "not_begun", "dropped")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 DECIDED = frozenset({"completed", "not_proven", "failed", "budget"})
 """Ways a run ends that another try would not change, unless the person changes the goal."""

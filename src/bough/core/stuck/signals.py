@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -11,15 +11,7 @@ Pattern = Literal[
 ]
 SoftLimit = Literal["max_rounds", "subtask_max_rounds"]
 Recommended = Literal["nudge", "prune", "decompose", "other_approach"]
-PATTERNS: tuple[Pattern, ...] = (
-    "repetitive_output",
-    "circular_tools",
-    "no_progress",
-    "repeated_error",
-    "monologue",
-    "oscillation",
-    "paging",
-)
+PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 
 class Act(Struct, frozen=True):

@@ -154,18 +154,16 @@ def run_command_line(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _complete_word() if COMPLETE in os.environ else _run_command(list(arguments))
+    if COMPLETE in os.environ:  # The shell asks for completions of a word, or for the completion script.
+        from click.shell_completion import shell_complete
+
+        status: int = shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])
+    else:
+        status = _run_command(list(arguments))
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nobody reads our output
             stream.flush()
     return status
-
-
-def _complete_word() -> int:
-    """The shell asks for completions of a word, or for the completion script."""
-    from click.shell_completion import shell_complete
-
-    return shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])
 
 
 def _open_streams() -> None:

@@ -75,7 +75,8 @@ class BoughCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         result = super().invoke(ctx)
-        return run_to_end(result) if isinstance(result, Coroutine) else result
+        with click.core.augment_usage_errors(ctx):  # As click does for functions: the error names this command's help.
+            return run_to_end(result) if isinstance(result, Coroutine) else result
 
 
 class BoughGroup(click.Group):

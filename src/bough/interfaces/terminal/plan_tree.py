@@ -101,15 +101,9 @@ def _render_way(step: Step) -> Iterator[Span]:
     if step.model != "main":
         yield f"{step.model} model", ""
     if step.on_error != "fail":
-        yield _describe_on_error(step), ""
-
-
-def _describe_on_error(step: Step) -> str:
-    return {
-        "retry": f"retried at most {step.max_retries} times" if step.max_retries > 1 else "retried once",
-        "skip": "may fail",
-        "escalate": "escalates when it fails",
-    }.get(step.on_error, "")
+        retried = f"retried at most {step.max_retries} times" if step.max_retries > 1 else "retried once"
+        said = {"retry": retried, "skip": "may fail", "escalate": "escalates when it fails"}
+        yield said.get(step.on_error, ""), ""
 
 
 def _describe_proof(step: Step) -> str:
