@@ -74,7 +74,9 @@ def prepare(project: dict[str, str], to: Path) -> None:
             install = [".venv/bin/python", "-m", "pip", "install", "-q", *packages]
             subprocess.run(install, cwd=to, capture_output=True, check=True)
     if kind == "npm" and not (to / "node_modules").exists():
-        subprocess.run(["npm", "install", "--no-package-lock"], cwd=to, capture_output=True, check=True)
+        subprocess.run(
+            ["npm", "install", "--no-package-lock", "--legacy-peer-deps"], cwd=to, capture_output=True, check=True
+        )
     with (to / ".git/info/exclude").open("a") as rules:
         rules.write("\n.venv/\nnode_modules/\n*.egg-info/\n")
 

@@ -356,6 +356,19 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"package.json": '{"scripts": {"test": "vitest"}}'}, ["env CI=true npm test"]),
     ({"build.gradle": ""}, ["gradle test"]),
     ({"meson.build": ""}, ["meson setup build-check && meson test -C build-check"]),
+    ({"CMakeLists.txt": 'option(A_BUILD_TESTS "x" OFF)\nenable_testing()'},
+     [CTEST.replace("-check", "-check -DA_BUILD_TESTS=ON", 1)]),
+    ({"tox.ini": "commands = coverage run -m django test --settings=tests.settings {posargs}\n",
+      "sample/manage.py": "import django"}, ["python3 -m django test --settings=tests.settings"]),
+    ({"a.cabal": "test-suite t\n", "A.hs": ""}, ["cabal test"]),
+    ({"Project.toml": "", "test/runtests.jl": ""}, ["julia --project -e 'using Pkg; Pkg.test()'"]),
+    ({"pubspec.yaml": "", CI: "- run: dart test --platform vm\n"}, ["dart test --platform vm", "dart test"]),
+    ({"package.json": '{"scripts": {"tests-only": "tape t.js"}}', CI: "with:\n  command: npm run tests-only\n"},
+     ["npm run tests-only"]),
+    ({CI: "# some tests follow\n- name: Run tests\n- run: fpm test --profile debug\n- run: gcc test/a.c -o test\n",
+      "test/a.c": "", "README.md": ""}, ["fpm test --profile debug"]),
+    ({CI: "needs: [build, test]\n- run: echo test\n- run: nim r --path:src tests/a.nim\n", "tests/a.nim": ""},
+     ["nim r --path:src tests/a.nim"]),
 ]  # fmt: skip
 
 
@@ -363,6 +376,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
     assert listed[: len(commands)] == commands
+    assert not any(command.startswith(("Run", "some", "echo", "gcc", "build")) for command in listed)
 
 
 def test_what_deploys_or_starts_services_is_never_a_candidate() -> None:

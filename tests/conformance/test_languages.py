@@ -24,7 +24,10 @@ OTHERS = {
     "swift": ("SumTests.swift", "func testAdds() {\n  XCTAssertEqual(add(1, 1), 3)\n}\n"),
     "csharp": ("SumTests.cs", "[Fact]\npublic void Adds() {\n    Assert.Equal(3, Sum.Add(1, 1));\n}\n"),
 }
-RUNS_OTHERS = {"make": ("Makefile", "test:\n\t[ $$(./add 1 1) = 3 ]\n", "make test")}
+RUNS_OTHERS = {
+    "make": ("Makefile", "test:\n\t[ $$(./add 1 1) = 3 ]\n", "make test"),
+    "build_tools": ("test/runtests.jl", "@test add(1, 1) == 3\n", "julia --project -e 'using Pkg; Pkg.test()'"),
+}
 """No language: what runs the tests of others is test side where the check runs it."""
 NONE = {
     "spec/sum_spec.lisp": "(is (= (add 1 1) 3))\n",

@@ -14,11 +14,11 @@ import pytest
 from bough.adapters.sandboxes.levels import Mode
 from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
-from bough.core.acceptance.verdict import Report
+from bough.core.acceptance.verdict import Case, Report
 from bough.core.errors import SetupFailed
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
-from bough.core.verdict.missing import Base, find_missing
+from bough.core.verdict.missing import Base, find_missing, set_aside
 from bough.testing import ScriptedModel, call
 from tests.harness import allow_settings, git, run_to_end
 
@@ -300,6 +300,12 @@ COULD_NOT_RUN = [
     (127, "bash: line 1: ./run-tests: No such file or directory", ""),
     (127, "", "the command `mvn` is not found"),
     (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
+    (2, "make: dune: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`dune`"),
+    (
+        1,
+        "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
+        "go version '1.21",
+    ),
     (
         1,
         f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",
@@ -319,9 +325,26 @@ COULD_NOT_RUN = [
 @pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
-    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt"])
+    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None
+
+
+def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_report() -> None:
+    base = Base({"package.json": '{"devDependencies": {"tap": "1"}}'}, ["index.js", ".github/matchers/tap.json"])
+    cases = tuple(Case(f"test/{n}.js", "failed", "test failed") for n in range(5))
+    said = "Error: Cannot find module 'tap'\nRequire stack:\n"
+    report = Report("junit", cases, passed=1, failed=5)
+    assert "tap is not installed" in str(find_missing(1, "node --test", said * 5, report, base))
+    assert find_missing(1, "node --test", said, report, base) is None, "only one of them lacks it"
+
+
+def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:
+    base = Base({".gitmodules": "path = tests/kit\n"}, ["tests/test_a.py"])
+    case = Case("tests/test_a.py::test_kit", "failed", "No such file: 'tests/kit/cases.json'")
+    report = Report("junit", (case, Case("tests/test_a.py::test_b", "passed")), passed=1, failed=1)
+    assert find_missing(1, "pytest", case.message, report, base) is None
+    assert set_aside(report, base) == {case.id: "the git submodule tests/kit is empty"}
 
 
 NEEDY = """import urllib.request

@@ -285,6 +285,8 @@ def test_doctor(completed: Done, tmp_path: Path) -> None:
     for part in ("python", "git version", "journal", "sandbox", "keys", "OPENAI_API_KEY", "ripgrep", "openai:test"):
         assert part in said.out
     assert key not in said.out
+    (check,) = [line for line in said.out.splitlines() if " check " in line]
+    assert check.startswith("✘ fails") and "1 of 1 test fails" in check, "failing tests are not `ok`, and no obstacle"
     missing = bough(tmp_path, "doctor", "--json")
     assert missing.status == 1 and missing.json["ready"] is False
     (model,) = [finding for finding in missing.json["findings"] if finding["what"] == "model"]

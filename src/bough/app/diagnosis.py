@@ -54,6 +54,8 @@ class Diagnosis(Struct, frozen=True):
     says: str
     needed: bool = True
     """No run can start without it."""
+    fails: bool = False
+    """It is there and fails, as a check does where tests fail: a run can start all the same."""
 
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:

@@ -49,13 +49,14 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
     """What a failed check lacks as a whole. Tests that ran show that the check itself can run."""
     if exit_status in (0, None):
         return None
-    found = _find_empty_submodule(text, base) or _find_missing_command(exit_status, command, text, base)
+    empty = None if report.passed else _find_empty_submodule(text, base)
+    found = empty or _find_missing_command(exit_status, command, text, base)
     if found is not None:
         return found
     failing = report.failing
     if report.passed and failing:
         # The package that most tests lack, where more tests lack one than run: the product itself cannot be loaded.
-        lacks = _list_lacks(report, base).values()
+        lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
         few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
@@ -83,10 +84,18 @@ def _list_lacks(report: Report, base: Base) -> dict[str, Missing]:
     lacks: dict[str, Missing] = {}
     for case in report.failing:
         said = f"{case.message}\n{case.trace}"
-        found = _find_package([said], base, own) or _find_elsewhere(said)
+        found = _find_empty_submodule(said, base) or _find_package([said], base, own) or _find_elsewhere(said)
         if found is not None and (found.declared or not _is_named(found.name, case.id)):
             lacks[case.id] = found
     return lacks
+
+
+def _list_lacks_by_line(text: str, report: Report, base: Base) -> list[Missing]:
+    """What files of tests lack, where a runner prints that apart from its report: once for each file."""
+    own = _list_own_names(base.paths)
+    found = _find_package([text], base, own)
+    lines = [line for line in text.splitlines() if found is not None and found.name in line]
+    return [one for line in lines if (one := _find_package([line], base, own)) == found and one][: len(report.failing)]
 
 
 _UNDECLARED = ", and nothing here declares it"
@@ -128,6 +137,8 @@ def _is_named(name: str, text: str) -> bool:
 def _list_own_names(paths: Collection[str]) -> set[str]:
     found: set[str] = set()
     for path in paths:
+        if path.startswith("."):  # `.github/matchers/tap.json` is no module `tap`.
+            continue
         parts = path.split("/")
         found |= {find_stem(parts[0]), find_stem(path)}
         found |= {find_stem(parts[1])} if len(parts) > 1 and parts[0] in ("src", "lib") else set()
@@ -168,7 +179,9 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     first = next((part[0].text for part in split_commands(command)), "")
     names = names or ([first] if exit_status in (126, 127) else [])
     for name in reversed(names):
-        own = name.removeprefix("./") in base.paths or ("/" in name and not _is_installed(name))
+        # A bare word is a program of the PATH, even where a file has that name (`dune`).
+        written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
+        own = written or ("/" in name and not _is_installed(name))
         if name and not own:
             # The language whose package managers install a program: it is known for that, or a manifest names it.
             program = last_segment(name)

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.language import Language
+from bough.core.verdict.language import Language, is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
@@ -79,6 +79,10 @@ def rank_told(path: str) -> int:
         return 0
     kinds = (_CI, _TASK_FILES, r"(?:[^/]+/)?(?:[Mm]ake|[Rr]ake|[Bb]uild|[Tt]est)[^/]*", _GUIDES)
     return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
+
+
+def is_ci(path: str) -> bool:
+    return re.fullmatch(_CI, path) is not None
 
 
 def is_guide(path: str) -> bool:
@@ -139,7 +143,10 @@ def _unwrap_calls(line: str) -> Iterator[str]:
 
 def _list_code(path: str, text: str) -> Iterator[str]:
     """The lines of a file; of a guide only its code, whose other lines may begin with the name of a program too."""
-    if find_suffix(path) not in ("md", "rst", "txt", "adoc", "") or re.fullmatch(_CI, path) or _is_task_file(path):
+    if is_ci(path):
+        yield from (line for line in text.splitlines() if not line.lstrip().startswith("#"))
+        return
+    if find_suffix(path) not in ("md", "rst", "txt", "adoc", "") or _is_task_file(path):
         yield from text.splitlines()
         return
     fenced = False
@@ -168,8 +175,14 @@ _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.progra
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
-_TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|py\d*))?|specs?|verify"
+_TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
+_CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
+_NO_PROGRAMS = frozenset(
+    """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
+    test then touch with""".split()  # noqa: SIM905
+)
+"""First words of lines that run no tests, whatever follows."""
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can be run as tests, in the order in which they are preferred."""
 
@@ -258,8 +271,10 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
-    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known)]
-    found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone)]
+    files = list(list_commands(look))
+    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known, files)]
+    others = [Check(found.command, f"{found.path} runs it") for found in files if _is_ci_test(found, look)]
+    found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *others]
     unique = {check.command: check for check in reversed(found)}
     return [
         replace(unique[command], runner=find_runner_behind(command, look))
@@ -267,11 +282,23 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     ][:MOST_CANDIDATES]
 
 
-def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand]) -> Iterator[Stated]:
+def _is_ci_test(one: Stated, look: ProjectFiles) -> bool:
+    """Whether CI runs tests with a program that bough does not know, by the words of the command."""
+    words = [word.text for word in (split_commands(one.command) or ((),))[-1]]
+    if not is_ci(one.path) or not is_harmless(one.command) or _INSTALLS.match(one.command) or len(words) < 2:
+        return False
+    named = [word for word in words[1:] if not word.startswith("-")]
+    return (
+        re.fullmatch(r"(?:\./)?[a-z][\w.+-]*", words[0]) is not None
+        and words[0] not in _NO_PROGRAMS
+        and not {"-c", "-o"} & {*words}  # It compiles one.
+        and any(re.fullmatch(_CI_TARGET, word) or (word in look.files and is_test_path(word)) for word in named)
+    )
+
+
+def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Sequence[Stated]) -> Iterator[Stated]:
     """The commands of the project's own files that run tests. One of a runner that bough would use here anyway is run
     as bough would, with its arguments; where the files select several parts, the whole."""
-    if not (files := list(list_commands(look))):
-        return
     whole = {find_runner_behind(hit.command, look): hit.command for hit in known}
     targets = frozenset(name for runner in RUNNERS for name in runner.find_targets(look)[1])
     parts: dict[str, set[str]] = {}

@@ -85,7 +85,8 @@ async def _check_project(folder: Path) -> Diagnosis:
     says = f"{describe_check(found)}: {describe_base(found)}"
     if found.lacking:
         return Diagnosis("check", False, f"{says}. {found.way_out}")
-    return Diagnosis("check", True, says)
+    passes = found.exit_status == 0 or bool(found.aside and found.failed <= len(found.aside))
+    return Diagnosis("check", passes, says, needed=False, fails=not passes)
 
 
 def _check_git() -> Diagnosis:
@@ -117,6 +118,8 @@ def _print_findings(findings: list[Diagnosis]) -> None:
     for finding in findings:
         if finding.ok:
             mark, style = "✔ ok      ", "green"
+        elif finding.fails:
+            mark, style = "✘ fails   ", "yellow"
         else:
             mark, style = ("✘ problem ", "red") if finding.needed else ("○ missing ", "yellow")
         page.paragraph((mark, style), "  ", (pad(finding.what, 8), "bold"), "  ", text=finding.says, indent=22)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
+from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
 
 
 class CTest(Runner):
@@ -30,6 +31,13 @@ class CTest(Runner):
         r"|Exception)\b.*"
     )
     outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        """Its tests may be an option that is off."""
+        off = re.findall(r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)", look.text("CMakeLists.txt"))
+        for hit in super().projects(look):
+            on = "".join(f" -D{name}=ON" for name in off)
+            yield hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1))
 
 
 class Automake(Runner):

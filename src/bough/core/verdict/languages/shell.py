@@ -37,11 +37,12 @@ class Tap(Runner):
         point = r"(not )?ok\b(?: (\d{1,9}))?(?: -)?.*?(?: # (SKIP|TODO|skip|todo)\b.*)?"
         plans = [(at, int(plan[1])) for at, line in enumerate(lines) if (plan := re.fullmatch(r"1\.\.(\d{1,9})", line))]
         points = [each for line in lines if line.startswith(("ok", "not ok")) and (each := re.fullmatch(point, line))]
-        if len(plans) != 1 or plans[0][1] != len(points):
+        # Scripts that run one after the other print a plan each.
+        if not plans or sum(plan for _, plan in plans) != len(points):
             return None
         skipped = sum(1 for each in points if each[3])
         failed = sum(1 for each in points if each[1] and not each[3])
-        return ClosingLine(plans[0][0], len(points) - failed - skipped, failed, skipped)
+        return ClosingLine(plans[-1][0], len(points) - failed - skipped, failed, skipped)
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         yield from super().projects(look)

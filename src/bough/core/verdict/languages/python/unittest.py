@@ -221,6 +221,9 @@ def _make_id(name: str, dotted: str) -> str:
     return f"{dotted}.{name}" if dotted else name
 
 
+_TASK_FILES = ("tox.ini", "tox.toml", "setup.cfg", "pyproject.toml", "noxfile.py", "Makefile")
+
+
 class Django(Unittest):
     name = "django"
     report_flag = ""
@@ -233,12 +236,17 @@ class Django(Unittest):
         for index in range(at, min(at + 2, len(part))):
             if get_program_name(part, index) == "manage.py" and get_word(part, index + 1) == "test":
                 return index + 1
-        return None
+        module = find_module_word(part, at, "django") if get_program_name(part, at).startswith("python") else None
+        return module + 1 if module is not None and get_word(part, module + 1) == "test" else None
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(map(quote, ids)))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        for path in _TASK_FILES:  # A package without a `manage.py` of its own says which settings its tests have.
+            if stated := re.search(r"-m django test((?: --?[\w=.-]+| [\w.]+)*)", look.text(path)):
+                yield ProjectCommand(f"{find_interpreter(look)} -m django test{stated[1]}", f"{path} runs it")
+                return
         named = next((path for path in look.near if last_segment(path) == "manage.py"), "")
         if named and "django" in look.text(named):
             up = "../" if parent_folder(named) and not find_interpreter(look).startswith("/") else ""

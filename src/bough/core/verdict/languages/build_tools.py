@@ -1,0 +1,41 @@
+"""Build tools of which bough knows only how they run a project's tests: each has one command for that."""
+
+from __future__ import annotations
+
+from bough.core.verdict.language import Language
+from bough.core.verdict.runner import Runner
+
+
+class BuildTool(Runner):
+    name = "build_tool"
+    starts = (
+        (r"stack\.yaml", "", "stack test"),
+        (r"cabal\.project", "", "cabal test all"),
+        (r"[^/]+\.cabal", r"(?m)^[Tt]est-[Ss]uite", "cabal test"),
+        (r"test/runtests\.jl", "", "julia --project -e 'using Pkg; Pkg.test()'"),
+        (r"pubspec\.yaml", r"sdk: flutter", "flutter test"),
+        (r"pubspec\.yaml", "", "dart test"),
+        (r"Package\.swift", r"testTarget", "swift test"),
+        (r"shard\.yml", "", "crystal spec"),
+        (r"[^/]+\.nimble", "", "nimble test"),
+        (r"project\.clj", "", "lein test"),
+        (r"build\.sbt", "", "sbt test"),
+        (r"dune-project", "", "dune test"),
+        (r"rebar\.config", "", "rebar3 do eunit, ct"),
+        (r"gleam\.toml", "", "gleam test"),
+        (r"dub\.(?:json|sdl)", "", "dub test"),
+        (r"tests/testthat\.R", "", "Rscript -e 'testthat::test_local(stop_on_failure = TRUE)'"),
+    )
+
+
+class BuildTools(Language):
+    """No language, but what runs the tests of many."""
+
+    name = "build_tools"
+    rank = 60
+    runners = (BuildTool(),)
+    manifests = ("stack.yaml", "cabal.project", "pubspec.yaml", "Package.swift", "build.sbt", "dune-project")
+    programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
+
+
+LANGUAGE = BuildTools()
