@@ -25,7 +25,7 @@ from bough.trust.files import Place
 
 Read = Callable[[str], str | None]
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
-SHOWN, SHOWN_LINES = 2_000, 20
+SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 """Characters and lines of a failing check's output that are shown before a run."""
 
 
@@ -65,7 +65,7 @@ class CheckEnvironment(Struct, frozen=True):
         known = ran.known()
         if known.exit_status == 0 or self.remedies is None:
             return known
-        last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN:]
+        last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
         known = replace(known, left_out=self.remedies.mentioned(ran.text), said=last)
         lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
         if lacks is None:
