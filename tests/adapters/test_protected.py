@@ -6,7 +6,7 @@ import pytest
 
 from bough.core.acceptance.verdict import Case, CaseOutcome, Disagreement, Report
 from bough.core.verdict.check_run import Baseline
-from bough.core.verdict.original_tests import add_expectations, find_disagreements, find_mended, is_certain
+from bough.core.verdict.original_tests import add_expectations, find_disagreements, find_fixed, is_certain
 
 
 def known(status: int = 0, passed: int = 0, failed: int = 0, **outcomes: CaseOutcome) -> Baseline:
@@ -63,12 +63,12 @@ def test_what_cannot_be_asked() -> None:
     ],
 )
 def test_which_tests_the_work_has_fixed(base: Baseline, then: Baseline, which: list[str]) -> None:
-    assert [*find_mended(base, then)] == which
+    assert [*find_fixed(base, then)] == which
 
 
 def test_a_file_that_could_not_be_loaded_is_fixed_with_all_its_tests() -> None:
     base = Baseline(Report("junit", (Case("t.py", "error", "ImportError"),), 0, 1), closed=True, exit_status=2)
-    assert find_mended(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
+    assert find_fixed(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
 
 
 def test_what_fails_as_it_did_is_certain() -> None:

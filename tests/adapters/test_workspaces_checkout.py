@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -585,6 +586,22 @@ def test_a_task_that_ends_takes_no_folder_from_one_that_begins(tmp_path: Path) -
     finally:
         stop.set()
         ending.join()
+
+
+def test_a_kill_at_any_moment_leaves_no_owner_without_a_name(tmp_path: Path) -> None:
+    """A limit on file sizes stops the process where a kill between making a file and filling it would."""
+    took = """
+import resource, sys
+from pathlib import Path
+from bough.adapters.workspaces import ownership
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+ownership.take(Path(sys.argv[1]), "goal--baseline")
+"""
+    place = tmp_path / "work" / "run"
+    subprocess.run([sys.executable, "-c", took, str(place / "goal")], check=False, capture_output=True)
+    notes = list(place.glob("*"))
+    assert list(ownership.list_abandoned(place, "--baseline")) == ["goal--baseline" for _ in notes]
 
 
 def test_discard_keeps_the_commits_and_other_tasks(tmp_path: Path) -> None:

@@ -321,7 +321,9 @@ def disown(checkout: Path) -> None:
         text=True,
         check=True,
     )
-    note.write_text(ended.stdout.strip() + "\n" + note.read_text().partition("\n")[2])
+    task = str(note.readlink()).partition("\n")[2]
+    note.unlink()
+    note.symlink_to(f"{ended.stdout.strip()}\n{task}")
 
 
 @promise

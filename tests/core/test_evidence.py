@@ -20,7 +20,7 @@ PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tes
 OWN = replace(PASSED, fixed=("tests/test_calc.py::test_add",))
 
 
-class Book:
+class Journal:
     def __init__(self, *asked: Requirement) -> None:
         self.records: list[e.Record] = []
         self.add("goal", e.TaskCreated(Step("goal", "Do it."), "base", Limits(), Rules()), e.RequirementsRead(asked))
@@ -47,64 +47,64 @@ class Book:
 
 
 def test_a_test_that_the_person_had_proves_and_one_of_the_authors_does_not() -> None:
-    book = Book(ONE)
-    book.done("goal")
-    assert book.standings == ["tested only by its author"]
-    book = Book(ONE)
-    book.done("goal", OWN)
-    assert book.standings == ["proven"]
-    book = Book(ONE, TWO)
-    book.done("goal", OWN)
-    assert book.standings == ["tested only by its author"] * 2, "which of the two is it about?"
-    book = Book(ONE, TWO)
-    book.done("goal", replace(OWN, changed=()))
-    assert book.standings == ["proven"] * 2, "the author has no tests: all that the check says are the person's"
+    journal = Journal(ONE)
+    journal.done("goal")
+    assert journal.standings == ["tested only by its author"]
+    journal = Journal(ONE)
+    journal.done("goal", OWN)
+    assert journal.standings == ["proven"]
+    journal = Journal(ONE, TWO)
+    journal.done("goal", OWN)
+    assert journal.standings == ["tested only by its author"] * 2, "which of the two is it about?"
+    journal = Journal(ONE, TWO)
+    journal.done("goal", replace(OWN, changed=()))
+    assert journal.standings == ["proven"] * 2, "the author has no tests: all that the check says are the person's"
 
 
 def test_a_case_that_passes_since_a_repair_is_told_from_one_that_always_did() -> None:
-    book = Book(ONE)
-    book.done("goal")
-    book.probed("goal", "passed")
-    assert build_table(book.records).rows[0].cases == "1 of 1 case"
-    book.probed("goal", "failed")
-    assert build_table(book.records).rows[0].cases == "0 of 1 case"
-    book.probed("goal", "passed")
-    assert build_table(book.records).rows[0].cases == "1 of 1 case, 1 after a repair"
+    journal = Journal(ONE)
+    journal.done("goal")
+    journal.probed("goal", "passed")
+    assert build_table(journal.records).rows[0].cases == "1 of 1 case"
+    journal.probed("goal", "failed")
+    assert build_table(journal.records).rows[0].cases == "0 of 1 case"
+    journal.probed("goal", "passed")
+    assert build_table(journal.records).rows[0].cases == "1 of 1 case, 1 after a repair"
 
 
 def test_what_a_rewind_has_undone_does_not_count() -> None:
-    book = Book(ONE)
-    book.done("goal")
-    book.probed("goal", "failed")
-    assert book.standings == ["refuted"]
-    book.add("goal", e.TaskRewound(2, "base"))
-    assert book.standings == ["not shown"] and not build_table(book.records).rows[0].probes
-    book.done("goal", OWN)
-    assert book.standings == ["proven"]
-    book.add("goal", e.TaskRewound(0, "base"))
-    assert not build_table(book.records).rows, "not even what is asked was read yet"
+    journal = Journal(ONE)
+    journal.done("goal")
+    journal.probed("goal", "failed")
+    assert journal.standings == ["refuted"]
+    journal.add("goal", e.TaskRewound(2, "base"))
+    assert journal.standings == ["not shown"] and not build_table(journal.records).rows[0].probes
+    journal.done("goal", OWN)
+    assert journal.standings == ["proven"]
+    journal.add("goal", e.TaskRewound(0, "base"))
+    assert not build_table(journal.records).rows, "not even what is asked was read yet"
 
 
 def test_steps_that_a_later_plan_left_out_and_earlier_passes_do_not_count() -> None:
-    book = Book(ONE, TWO)
-    book.add("goal", e.Planned((Step("add"), Step("subtract")), "so"))
-    book.done("add", PASSED, ONE)
-    book.probed("add", "passed")
-    book.add(
+    journal = Journal(ONE, TWO)
+    journal.add("goal", e.Planned((Step("add"), Step("subtract")), "so"))
+    journal.done("add", PASSED, ONE)
+    journal.probed("add", "passed")
+    journal.add(
         "subtract", e.TaskCreated(Step("subtract"), "b", Limits(), Rules(), inherited=Inherited(requirements=(TWO,)))
     )
-    book.add("subtract", e.StateChanged(State.FAILED, "it did not work"))
-    assert book.standings == ["proven", "not shown"]
-    book.add("goal", e.Planned((Step("minus"),), "another way", dropped=("add", "subtract")))
-    book.done("minus", PASSED, TWO)
-    assert book.standings == ["proven", "tested only by its author"], "what is completed stays"
-    book.done("minus@2", OWN, TWO)
-    assert book.standings == ["proven", "proven"]
+    journal.add("subtract", e.StateChanged(State.FAILED, "it did not work"))
+    assert journal.standings == ["proven", "not shown"]
+    journal.add("goal", e.Planned((Step("minus"),), "another way", dropped=("add", "subtract")))
+    journal.done("minus", PASSED, TWO)
+    assert journal.standings == ["proven", "tested only by its author"], "what is completed stays"
+    journal.done("minus@2", OWN, TWO)
+    assert journal.standings == ["proven", "proven"]
 
 
 def test_of_attempts_only_the_one_counts_that_carried_the_task() -> None:
-    book = Book(ONE)
-    book.add("goal", e.Planned((Step("a"), Step("b")), "several ways", join="any"))
-    book.done("a", PASSED, ONE)
-    book.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inherited(requirements=(ONE,))))
-    assert book.standings == ["tested only by its author"]
+    journal = Journal(ONE)
+    journal.add("goal", e.Planned((Step("a"), Step("b")), "several ways", join="any"))
+    journal.done("a", PASSED, ONE)
+    journal.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inherited(requirements=(ONE,))))
+    assert journal.standings == ["tested only by its author"]

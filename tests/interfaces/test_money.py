@@ -30,7 +30,7 @@ def test_a_price_counts_cached_tokens_apart() -> None:
 
 def test_tokens_have_a_ceiling_that_follows_the_rounds_until_a_person_sets_it() -> None:
     def ledger(goal: Step = TWO_STEPS, configured: Limits = UNSET, **chosen: int) -> tuple[int, int | None]:
-        limits = Choices(**chosen).limits_of(configured, goal)  # type: ignore[arg-type]
+        limits = Choices(**chosen).limits_for(configured, goal)  # type: ignore[arg-type]
         return limits.rounds, limits.tokens
 
     assert ledger(build_goal_step("x")) == (40, 6_000_000)

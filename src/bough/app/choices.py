@@ -122,7 +122,7 @@ class Choices(Struct, frozen=True):
         limits = replace(limits, **{name: value for name, value in chosen.items() if value is not None})
         return replace(limits, tokens=None) if limits.tokens == 0 else limits
 
-    def limits_of(self, configured: Limits, goal: Step) -> Limits:
+    def limits_for(self, configured: Limits, goal: Step) -> Limits:
         """What a run of that plan may spend: its rounds grow with its leaves, and its tokens with its rounds, unless a
         person has set them."""
         if configured.tokens is None:

@@ -94,7 +94,7 @@ class Session(Delivery, frozen=True):
             async with open_ports(self, models, choices, watch, endpoints, executor=executor, outside=outside) as ports:
                 for url in endpoints.values():  # The HTTP library too, where a model is called.
                     self.client.link(url)
-                limits = choices.limits_of(self.config.budget, plan.goal)
+                limits = choices.limits_for(self.config.budget, plan.goal)
                 check_prices(self, models, endpoints, limits, choices, outside.names)
                 first = e.RunStarted(
                     format=e.FORMAT,
@@ -202,7 +202,7 @@ class Session(Delivery, frozen=True):
         """Refuse choices with which no run could start, before anything is begun."""
         agents, goal = choices.agents(self.config.builders.named()), Step(GOAL, "a goal")
         models = choices.models(self.config.models, find_substitute_model(goal, agents))
-        limits, outside = choices.limits_of(self.config.budget, goal), choices.outside(agents, goal)
+        limits, outside = choices.limits_for(self.config.budget, goal), choices.outside(agents, goal)
         check_prices(self, models, find_endpoints(self, models, choices), limits, choices, outside.names)
 
     async def check(

@@ -102,14 +102,14 @@ async def build_attempt(
         system = context.render(ports.prompt("outside"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         return e.AttemptStarted(role, tier, system, brief, "agent", agent=agent)
-    protocol_used = find_protocol(task, runtime, tier, protocol)
-    if protocol_used.protocol == "tools":
+    known = find_protocol(task, runtime, tier, protocol)
+    if known.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
-        if protocol_used.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
+        if known.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
             files, _ = await _render_files(task, runtime, tier)  # Asking for them would fill the window with questions.
             brief += context.render_section("Files, as they are now", files)
-        return e.AttemptStarted(role, tier, system, brief, may_change=protocol_used.may_change, why=protocol_used.why)
+        return e.AttemptStarted(role, tier, system, brief, may_change=known.may_change, why=known.why)
     alone = await _is_one_short_file(task, runtime)
     # One short file: a small model would copy an example instead of doing the task.
     blocks = "" if alone else f"\n{ports.prompt('text_blocks')}"
@@ -118,7 +118,7 @@ async def build_attempt(
         tactic = await choose_next_tactic(task, runtime, tier)
     brief = await _render_text_brief(task, runtime, role, tier, values, tactic if alone else "")
     return e.AttemptStarted(
-        role, tier, system, brief, "text", may_change=protocol_used.may_change, why=protocol_used.why, tactic=tactic
+        role, tier, system, brief, "text", may_change=known.may_change, why=known.why, tactic=tactic
     )
 
 
@@ -127,9 +127,9 @@ def find_protocol(
 ) -> ModelProtocol:
     """The given protocol, what the task's journal has, or else what is known about the model: a resumed task and one
     that another worker takes over continue as they began."""
-    protocol_used = runtime.ports.protocols.of(runtime.ports.models[tier].name)
+    known = runtime.ports.protocols.of(runtime.ports.models[tier].name)
     used = protocol or task.models.protocols.get(tier)
-    return replace(protocol_used, protocol=used) if used and protocol_used.may_change else protocol_used
+    return replace(known, protocol=used) if used and known.may_change else known
 
 
 async def choose_next_tactic(task: Task, runtime: TaskRuntime, tier: Tier) -> Tactic:

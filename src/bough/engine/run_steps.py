@@ -186,7 +186,7 @@ class Steps(Struct, eq=False):
             if not self.live or stream.task.left.rounds > free:
                 del self.out_of_budget[name]
                 self._start(self._find_step(name), stream.task.children.running[name].task)
-        # Only the first move is carried out, because every event can change what the others would be.
+        # Only the first move is made, because every event can change what the others would be.
         while found := list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
                 case Skip(step, why):
@@ -322,11 +322,11 @@ class Steps(Struct, eq=False):
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
         """A child is finished: take over its work."""
         stream, task_runner = self.stream, self.task_runner
-        queue = StepMerger(task_runner.run, task_runner.ports, stream, self._run_step)
-        need = queue.need(child) if child.state is State.COMPLETED else None
+        merger = StepMerger(task_runner.run, task_runner.ports, stream, self._run_step)
+        need = merger.need(child) if child.state is State.COMPLETED else None
         if need is not None:
             task_runner.ports.doing(child.id, "waiting for its turn to be merged")
-        async with self.merge_queue.turn(need, partial(queue.guess, child), lambda: stream.task.tree) as queued:
+        async with self.merge_queue.turn(need, partial(merger.guess, child), lambda: stream.task.tree) as queued:
             state, why, tree, spend = child.state, child.why, stream.task.tree, child.budget.spend
             merged_step = None
             if state is not State.COMPLETED:
@@ -334,7 +334,7 @@ class Steps(Struct, eq=False):
             else:
                 await stream.write([e.MergeStarted(step.name)])
                 with shown(task_runner.ports, child.id, f"merging into {stream.task.id}"):
-                    merged_step = await queue.merge(step, child, again, queued)
+                    merged_step = await merger.merge(step, child, again, queued)
                 merged, spend = merged_step.task, merged_step.spend
                 if merged.halt is not None:
                     if await self._handle_halt(step, merged, spend):

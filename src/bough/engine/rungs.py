@@ -116,9 +116,9 @@ async def _use_stronger_model(decision: Decision, task: Task, runtime: TaskRunti
         return
     messages = task.attempt.messages if task.attempt else ()
     text = pruning.prune_plainly(messages, await collect_facts(task, runtime))
-    protocol_used = find_protocol(task, runtime, "strong")
+    known = find_protocol(task, runtime, "strong")
     role = task.attempt.role if task.attempt else task.step.role
-    in_text = protocol_used.protocol == "text" and not find_agent(task, runtime, role, "strong")
+    in_text = known.protocol == "text" and not find_agent(task, runtime, role, "strong")
     fresh = build_attempt(task, runtime, role, "strong") if in_text else _build_attempt(task, runtime, text, "strong")
     yield [await fresh, *_continue(task, decision)]
 

@@ -92,7 +92,8 @@ class CheckEnvironment(Struct, frozen=True):
         )
 
 
-SHOWN = 8
+MOST_LEFT_OUT = 8
+"""Ignored files and folders that an advice names."""
 ANSWER = 0.3
 """Seconds in which a service on this machine answers."""
 
@@ -151,8 +152,8 @@ class Remedies:
     def _offer_setup(self, missing: Missing, base: Base) -> str:
         """The project's own set-up command, and how to have bough run it."""
         look = ProjectFiles(base.paths, lambda path: Place(self._root, path, links=True).text() or None)
-        spoken = [language for language in LANGUAGES if missing.language in ("", language.name)]
-        setup, where = next((found for language in spoken if (found := find_setup(language, look))[0]), ("", ""))
+        languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
+        setup, where = next((found for language in languages if (found := find_setup(language, look))[0]), ("", ""))
         if not setup:
             return ""
         return (
@@ -168,7 +169,7 @@ class Remedies:
         return language.explain_install(missing, Installation(where, prefix))
 
     def _mention_left_out(self) -> str:
-        names = [name for name in self._ignored() if not _is_generated(name)][:SHOWN]
+        names = [name for name in self._ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
         if not names:
             return ""
         listed = ", ".join(f"`{name}`" for name in names)
@@ -184,7 +185,7 @@ class Remedies:
             last = name.rstrip("/").rsplit("/", 1)[-1]
             if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
                 found.append(name)
-        return tuple(found[:SHOWN])
+        return tuple(found[:MOST_LEFT_OUT])
 
 
 def _is_generated(name: str) -> bool:

@@ -149,7 +149,7 @@ class Judge:
         them."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
         now = work.ran.known() if work.question is None else await self._runner.at_tree(work, work.question.tree)
-        return original_tests.find_mended(was, now)
+        return original_tests.find_fixed(was, now)
 
     async def _describe_limits(self, work: CheckedWork) -> str:
         base = await self._texts.of(work.run.base or work.task.base, work.check.command)

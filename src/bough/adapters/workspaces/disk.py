@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 CHUNK = 1 << 20
 _AGAIN = 50
+"""Times that a folder is made again: each needs another task to end at that very moment."""
 
 
 def flush(fd: int) -> None:

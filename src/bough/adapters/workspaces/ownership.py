@@ -3,7 +3,9 @@ ask whether that process lives, and leaves alone what belongs to another."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.stores.liveness import is_gone, worker_id
@@ -14,16 +16,21 @@ ENDING = ".owner"
 
 def take(checkout: Path, task: str) -> None:
     """Make the checkout belong to this process, for this task."""
-    note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}"
-    disk.in_folder(note.parent, lambda: note.write_text(owner, "utf-8", "surrogatepass"))
+    note, owner = checkout.with_name(checkout.name + ENDING), f"{worker_id()}\n{task}".encode("utf-8", "surrogatepass")
+
+    def write() -> None:
+        # A link gets its text in the step that makes it, so a kill never leaves a note that names nobody.
+        disk.remove(bytes(note))
+        os.symlink(owner, bytes(note))  # noqa: PTH211 - a `Path` would rewrite the text
+
+    disk.in_folder(note.parent, write)
 
 
 def list_abandoned(folder: Path, mark: str) -> Iterator[str]:
     """The tasks with the mark in their names whose checkouts in the folder belong to a process that has ended."""
     for note in sorted(folder.glob(f"*{ENDING}")):
-        try:
-            worker, _, task = note.read_text("utf-8", "surrogatepass").partition("\n")
-        except FileNotFoundError:  # another process clears up too
-            continue
-        if mark in task and is_gone(worker):
-            yield task
+        with suppress(OSError):  # another process clears up too, or an older version made it
+            text = os.readlink(bytes(note))  # noqa: PTH115 - as above
+            worker, _, task = text.decode("utf-8", "surrogatepass").partition("\n")
+            if mark in task and is_gone(worker):
+                yield task

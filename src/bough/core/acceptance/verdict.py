@@ -175,7 +175,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     disagreements: tuple[Disagreement, ...] = ()
     """Original tests that fail on the new code. In a passing verdict: those that were allowed to."""
     fixed: tuple[str, ...] = field(default=(), name="mended")
-    """Original tests, as they were before the run, that failed then and pass now; the first ones."""
+    """Original tests, as they were before the run, that failed then and pass now; the first ones. Journals keep the
+    field's first name, so that they stay readable."""
     added: tuple[str, ...] = ()
     """Tests that pass and did not exist at the base of the task; the first ones."""
     advice: tuple[Remark, ...] = ()

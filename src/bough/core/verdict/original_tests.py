@@ -94,7 +94,7 @@ def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
 
 
-def find_mended(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
+def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
     """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
     on the new code."""
     if then.report.cases:
