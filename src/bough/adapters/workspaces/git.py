@@ -413,9 +413,9 @@ class GitWorkspaces(GitTrees):
         with self._lock_for(places[0]):
             if (watching := self._watches.pop(places[0], None)) is not None:
                 watching.close()
-            for place in places:
+            for place in reversed(places):  # The owner's note goes last: until then a sweep finds what is left.
                 self._dispose(place)
-                for ending in (".part", ".git.part", ".private", ownership.ENDING, SERVICES):
+                for ending in (".part", ".git.part", ".private", SERVICES, ownership.ENDING):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 # rmdir refuses a folder that is not empty, which makes this safe against a task that begins now.
                 with suppress(OSError):  # other tasks of the run still have theirs, or there never was one
