@@ -298,6 +298,10 @@ class Workspaces(Protocol):
         there, when it is another one. `lender`: the top of a checkout whose installed packages this one uses too, as
         copies of its own or in a layer of its own."""
 
+    async def reserve(self, run: str, task: str, tree: str) -> None:
+        """Fill a checkout for whoever opens one next, where that takes long and none is left from before. The name of
+        the task is its own until then."""
+
     async def discard(self, run: str, task: str) -> None:
         """Remove the checkout (not its commits and trees)."""
 

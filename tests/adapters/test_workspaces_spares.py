@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -140,3 +143,42 @@ async def test_no_more_are_kept_than_are_worth_their_room(tmp_path: Path, monkey
     assert len(list((home / "spare").iterdir())) == 4, "two checkouts, and an index each"
     await workspaces.compact([tree])
     assert not (home / "spare").exists()
+
+
+@at_once
+async def test_a_reserved_checkout_is_filled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspaces = make(tmp_path)
+    tree = await workspaces.take()
+    began, goes_on, written, fill = threading.Event(), threading.Event(), list[int](), checkout.fill
+
+    def filling(git: Any, top: bytes, wanted: Any, clock: Any) -> Any:
+        written.append(len(wanted))
+        if began.is_set():
+            goes_on.set()
+        began.set()
+        goes_on.wait(60.0)
+        return fill(git, top, wanted, clock)
+
+    monkeypatch.setattr(checkout, "fill", filling)
+    monkeypatch.setattr(checkout, "is_sure", lambda stamp, now: True)
+    reserving = asyncio.create_task(workspaces.reserve("run", "ready", tree))
+    await asyncio.to_thread(began.wait)
+    opening = asyncio.create_task(workspaces.open("run", "first", tree, ""))
+    # Only a fill of its own, which must not be, would end the wait earlier.
+    threading.Timer(0.3, goes_on.set).start()
+    await reserving
+    opened = await opening
+    assert written == [len(await workspaces.paths(tree)), 0], "what was reserved is what was opened"
+    assert await opened.snapshot(exact=True) == tree
+    assert [place.name for place in opened.root.parent.iterdir() if "ready" in place.name] == []
+    await workspaces.discard("run", "first")
+    await workspaces.reserve("run", "ready", tree)
+    assert len(written) == 2, "one is left from before"
+
+
+@at_once
+async def test_a_small_project_has_none_in_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout_watch, "WORTH", 100)
+    workspaces = make(tmp_path)
+    await workspaces.reserve("run", "ready", await workspaces.take())
+    assert not (tmp_path / "project" / ".bough" / "spare").exists()

@@ -6,13 +6,15 @@ import asyncio
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes.levels import Mode
-from bough.app import Choices, RunObserver, open_session
+from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.app import Choices, RunObserver, open_session, project
 from bough.core import events as e
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.errors import SetupFailed
@@ -536,3 +538,24 @@ def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypa
     (scouted,) = journal.of(e.CheckScouted)
     assert scouted.refused == {"true": "no test was seen in its output", "qx --test": "the command `qx` is not found"}
     assert journal.of(e.BaseChecked)[0].command == ""
+
+
+def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n")
+    git(tmp_path, "init", "-q")
+    both, take = threading.Barrier(2, timeout=60.0), GitWorkspaces.take
+
+    async def takes(workspaces: GitWorkspaces) -> str:
+        await asyncio.to_thread(both.wait)
+        return await take(workspaces)
+
+    def finds(mode: Mode) -> SandboxLevel:
+        monkeypatch.setattr(project, "find_level", find_level)
+        both.wait()
+        return find_level(mode)
+
+    monkeypatch.setattr(GitWorkspaces, "take", takes)
+    monkeypatch.setattr(project, "find_level", finds)
+    assert look(tmp_path, Choices(sandbox="none"))[0].passed == 1

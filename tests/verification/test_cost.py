@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from bough.adapters.sandboxes.process import ProcessSandbox
+from bough.adapters.workspaces import checkout, checkout_watch
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core import events as e
 from bough.ports import Finished, Workspace
 from tests.engine.test_parallel import Agents, both, run_to_end, step
@@ -105,3 +107,24 @@ def test_a_command_runs_once_on_a_tree_in_a_run(tmp_path: Path, monkeypatch: pyt
     assert [command for command, _ in commands.started].count(PYTEST) == 3, (
         "the base, the first step's tree, which also is the second's with the original tests, and the second's"
     )
+
+
+def test_the_verdict_finds_a_checkout_that_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a large repository one is filled while the agent works."""
+    monkeypatch.setattr(checkout_watch, "WORTH", 0)
+    fill, reserve, filled, reserved = checkout.fill, GitWorkspaces.reserve, list[int](), list[str]()
+
+    def counted(git: Any, top: bytes, wanted: Any, clock: Any) -> Any:
+        filled.append(len(wanted))
+        return fill(git, top, wanted, clock)
+
+    async def reserving(workspaces: GitWorkspaces, run: str, task: str, tree: str) -> None:
+        await reserve(workspaces, run, task, tree)
+        reserved.append(task)
+
+    monkeypatch.setattr(checkout, "fill", counted)
+    monkeypatch.setattr(checkout, "is_sure", lambda stamp, now: True)
+    monkeypatch.setattr(GitWorkspaces, "reserve", reserving)
+    outcome, _ = play(Case(name="", does=["fix"]), tmp_path)
+    assert outcome.completed and len(reserved) == 1
+    assert filled[:4] == [3, 0, 3, 1], "the base check's, which is the agent's then; the one in reserve, and the work"

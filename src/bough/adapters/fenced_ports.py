@@ -27,7 +27,7 @@ def fence_sandbox(sandbox: Sandbox, fence: Fence) -> Sandbox:
 
 
 def fence_workspaces(workspaces: Workspaces, fence: Fence) -> Workspaces:
-    return cast(Workspaces, _FencedWorkspaces(workspaces, fence, ("open", "discard", "sweep", "merge")))
+    return cast(Workspaces, _FencedWorkspaces(workspaces, fence, ("open", "reserve", "discard", "sweep", "merge")))
 
 
 class _Fenced:

@@ -210,13 +210,16 @@ class Session(Delivery, frozen=True):
     ) -> tuple[e.BaseChecked, float]:
         """Run the goal's check on the files as they are, and when that was. No run starts, and no model is called.
         `cached`: only look for the last result; without one the command is empty."""
+        # Git looks at the files, and a program at what the sandbox can do, while modules load.
+        beside = asyncio.gather(self.workspaces.take(), asyncio.to_thread(lambda: self.level))
+        await asyncio.sleep(0)
         from bough.app.run_ports import open_ports
         from bough.engine.base_check import check_base
 
+        base, _ = await beside
         rules = choices.rules(self.config.limits)
         found = e.BaseChecked()
         async with open_ports(self, {"main": NOBODY}, choices, watch) as ports:
-            base = await self.workspaces.take()
             run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
             if cached:
                 task = Task(GOAL, step=step, base=base, tree=base, rules=rules)

@@ -27,7 +27,7 @@ from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.adapters.workspaces import disk
 from bough.core.acceptance.verdict import Case, Check
-from bough.core.errors import SetupFailed
+from bough.core.errors import BoughError, SetupFailed
 from bough.core.journal.run_fold import Run
 from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
@@ -216,7 +216,7 @@ class CheckRunner:
         """A fresh checkout of some tree, like every other one in which a check of this task runs."""
         run, task = work.run, work.task
         await self.sweep(run)
-        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        name = _make_name(task)
         start, lender = run.base or task.base, self._find_lender(work, tree)
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
@@ -229,6 +229,11 @@ class CheckRunner:
             yield workspace
         finally:
             await self._workspaces.discard(run.name, name)
+
+    async def reserve(self, run: Run, task: Task) -> None:
+        """Have a checkout ready for the verdict: while the model thinks, nobody waits for it to be filled."""
+        with suppress(BoughError):  # Whoever opens one meets the same obstacle, and says so.
+            await self._workspaces.reserve(run.name, _make_name(task), task.base)
 
     def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
         """The check's result at a tree: known from before, or measured alongside other work."""
@@ -312,6 +317,10 @@ class CheckRunner:
             progress=tell,
             env={**self._environment.env, **env},
         )
+
+
+def _make_name(task: Task) -> str:
+    return f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
 
 
 def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:

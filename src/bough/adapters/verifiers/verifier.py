@@ -161,6 +161,7 @@ class ProjectVerifier:
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
             await asyncio.wait([self._runner.at_tree(Work(run, task, check), task.base)])
+            await self._runner.reserve(run, task)
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)

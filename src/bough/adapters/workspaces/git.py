@@ -104,6 +104,7 @@ class GitWorkspaces(GitTrees):
         self._busy: dict[Path, threading.Lock] = {}
         self._watches: dict[Path, checkout_watch.CheckoutWatch] = {}
         self._made: dict[Path, Made] = {}
+        self._reserving = threading.RLock()
 
     @cached_property
     def _checkouts(self) -> Path:
@@ -336,7 +337,8 @@ class GitWorkspaces(GitTrees):
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
-        known = self._spares.take(part, self._repository.git)
+        with self._reserving:  # What is being filled already is there sooner than one that begins now.
+            known = self._spares.take(part, self._repository.git)
         try:
             found = self._fill(part, known, wanted)
         except (OSError, WorkspaceError):
@@ -403,6 +405,19 @@ class GitWorkspaces(GitTrees):
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""
         return person_repository.list_ignored(self._repository.git, self._root)
+
+    @in_thread("set up a workspace for {task}")
+    def reserve(self, run: str, task: str, tree: str) -> None:
+        wanted, checkout = self._prepared(tree).listings.found(tree), self._find_places(run, task)[0]
+        with self._reserving:
+            if not checkout_watch.worth(wanted) or not self._spares.is_empty():
+                return
+            try:
+                with self._lock_for(checkout):
+                    ownership.take(checkout, task)
+                    self._make(checkout, wanted)
+            finally:
+                self._discard(run, task)
 
     @in_thread("remove the workspace of {task}")
     def discard(self, run: str, task: str) -> None:

@@ -88,6 +88,9 @@ class Spares:
         if made is not None:
             self._last = spare.name, made
 
+    def is_empty(self) -> bool:
+        return not self._all()
+
     def clear(self) -> None:
         """Remove them all."""
         disk.remove(os.fsencode(self._folder))
