@@ -27,6 +27,15 @@ run_command_line(sys.argv[1:])
 print(json.dumps(sorted(sys.modules)))
 """
 
+WITHOUT_CHECK = """
+import asyncio, json, sys
+import bough
+from bough.testing import ScriptedModel, call
+model = ScriptedModel([call("read", path="notes.txt"), call("done", summary="It says hello.")])
+outcome = asyncio.run(bough.run("Read notes.txt.", requires_testing=False, model=model))
+print(json.dumps([outcome.completed, sorted(sys.modules)]))
+"""
+
 
 def modules_after(folder: Path, *args: str) -> set[str]:
     done = subprocess.run(
@@ -72,6 +81,22 @@ def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
             assert not any(name.startswith(f"bough.adapters.{package}") for name in loaded), (command, package)
         assert "bough.adapters.workspaces.git" not in loaded and "bough.engine" not in loaded
         assert not any(name.startswith("bough.core.verdict.languages") for name in loaded), command
+
+
+def test_a_run_without_a_check_loads_no_language(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("hello\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CHECK],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    completed, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert completed
+    found = [name for name in loaded if name.startswith(("bough.core.verdict.languages", "bough.core.workflow.load"))]
+    assert not found and not {"difflib", "bough.engine.examine_work"} & {*loaded}
 
 
 @pytest.mark.parametrize("name", COMMANDS)

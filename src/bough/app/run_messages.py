@@ -24,8 +24,6 @@ from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
-from bough.core.workflow.loading import load
-from bough.core.workflow.writing import write_workflow
 from bough.ports import Approval
 from bough.views.waiting import KINDS, Waiting, WaitingView
 
@@ -163,11 +161,15 @@ class Proposal(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The plan as TOML, for editing."""
+        from bough.core.workflow.writing import write_workflow
+
         return write_workflow(self.plan)
 
 
 def read_own_plan(plan: Plan, text: str) -> Approval:
     """A person's answer to a plan that they edited as TOML."""
+    from bough.core.workflow.loading import load
+
     goal = load(text, "plan.toml", inputs={}).plan.goal
     changed = goal.criteria if goal.criteria != plan.goal.criteria else ()
     return Approval("own", steps=goal.steps, requirements=changed)

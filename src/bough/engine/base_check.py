@@ -24,8 +24,6 @@ from bough.core.ids import GOAL
 from bough.core.journal.run_fold import Run
 from bough.core.planning.tool_specs import SCOUT
 from bough.core.tree.task import Task
-from bough.core.verdict.original_tests import hash_refutation
-from bough.core.verdict.project_check import is_harmless, rank_told
 from bough.engine.consult import helper_prompt
 from bough.ports import Ports
 
@@ -42,6 +40,8 @@ async def find_check(
     run: Run, task: Task, ports: Ports, say: Callable[[str], None]
 ) -> tuple[e.CheckScouted, e.BaseChecked | None]:
     """What was proposed and why it does not count, and what the one that counts reports."""
+    from bough.core.verdict.project_check import is_harmless, rank_told
+
     paths = await ports.workspaces.paths(task.base)
     if len(paths) < FEWEST_FILES:
         return e.CheckScouted(), None
@@ -132,6 +132,8 @@ def _tell_found(found: e.BaseChecked) -> Sequence[e.AnyEvent]:
 def _runs_nothing(found: e.BaseChecked) -> bool:
     """No candidate ran a test, and the first did not even start: what it uses is not there, and no package provides
     it. A check that fails in other ways may show the very bug."""
+    from bough.core.verdict.original_tests import hash_refutation
+
     fails = found.exit_status not in (0, None) and not found.passed + found.failed
     return fails and not found.lacking and not hash_refutation(found.said)
 

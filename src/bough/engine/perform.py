@@ -23,7 +23,6 @@ from bough.engine import (
     change_approval,
     command_steps,
     compact_conversation,
-    examine_work,
     make_plan,
     person_messages,
     rungs,
@@ -287,6 +286,19 @@ async def _rest(command: c.Rest, task: Task, runtime: TaskRuntime) -> Batches:
     yield [e.TaskHalted(command.reason, command.message)]
 
 
+def _examine(command: Any, task: Task, runtime: TaskRuntime) -> Batches:
+    """Examine work that is finished; what knows all languages is loaded for it."""
+    from bough.engine import examine_work
+
+    how: dict[type, Perform] = {
+        c.SeeDifference: examine_work.see_difference,
+        c.Examine: examine_work.examine_work,
+        c.RunProbes: examine_work.run_probes,
+        c.Rule: examine_work.rule_on_probes,
+    }
+    return how[type(command)](command, task, runtime)
+
+
 Perform = Callable[[Any, Task, TaskRuntime], Batches]
 
 _PERFORM: dict[type, Perform] = {
@@ -303,10 +315,7 @@ _PERFORM: dict[type, Perform] = {
     c.Conclude: _conclude,
     c.ChangeState: _change_state,
     c.Rest: _rest,
-    c.SeeDifference: examine_work.see_difference,
-    c.Examine: examine_work.examine_work,
-    c.RunProbes: examine_work.run_probes,
-    c.Rule: examine_work.rule_on_probes,
+    **dict.fromkeys((c.SeeDifference, c.Examine, c.RunProbes, c.Rule), _examine),
     c.Climb: rungs.climb,
     c.Relay: person_messages.relay_message,
     c.ReadMessage: person_messages.read_message,

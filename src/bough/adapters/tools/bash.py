@@ -12,13 +12,10 @@ from bough.adapters.sandboxes.limits import describe_hit
 from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
-from bough.core.verdict.registry import RUNNERS, read_closing
 from bough.ports import Finished, ToolResult
 
 _LONGEST = 100_000
 """Bytes of a command line: the system takes 128 kB in one argument."""
-_TESTING = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
-"""Words of a command that may run tests."""
 _CLOSING = 10_000
 """Characters at the end of an output in which a test runner reports its results."""
 _LARGE = 1_000_000
@@ -53,10 +50,16 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
     shown, cut = cut_middle(text.rstrip("\n"), rules.shown - 400)
     output = "\n".join(part for part in (shown, _describe_ending(finished, timeout, rules)) if part)
     whole = finished.output if cut else None
-    tests = any(word in command for word in _TESTING)
-    found = read_closing(text[-_CLOSING:].split("\n"), "") if tests else None
-    passed = found[1].passed if found is not None else None
-    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=passed)
+    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_count_passed(command, text))
+
+
+def _count_passed(command: str, text: str) -> int | None:
+    """How many tests the output says have passed, of a command with a word that may mean tests."""
+    from bough.core.verdict.registry import RUNNERS, read_closing
+
+    words = ("test", "check", *(runner.name for runner in RUNNERS if runner.wraps))
+    found = read_closing(text[-_CLOSING:].split("\n"), "") if any(word in command for word in words) else None
+    return found[1].passed if found is not None else None
 
 
 async def clean_output(output: bytes) -> str:

@@ -30,6 +30,7 @@ from bough.adapters.workspaces import (
     checkout_watch,
     compiled_modules,
     disk,
+    generated_files,
     ownership,
     person_repository,
     saved_scan,
@@ -259,8 +260,6 @@ class GitWorkspaces(GitTrees):
         installed = self._surroundings.environment is not None
         native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
         if self._generated is None:
-            from bough.adapters.workspaces import generated_files
-
             found_there = generated_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
             self._generated = [name for name in found_there if self._comes_along(name)]
         self._furnish(checkout, native)
