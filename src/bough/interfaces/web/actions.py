@@ -123,6 +123,12 @@ class _StartNight(msgspec.Struct, forbid_unknown_fields=True):
     model: str = ""
     give_up: bool = False
     """Give up a goal that is stuck instead of waiting for the person."""
+    disk: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """The gigabytes that bough may keep; 0: no limit."""
+    partial: bool = False
+    """Make branches also of work that is finished and not proven."""
+    draft: bool = False
+    """Open draft pull requests for what is proven."""
 
 
 class _StopNight(msgspec.Struct, forbid_unknown_fields=True):
@@ -349,10 +355,14 @@ async def start_night(root: Path, body: bytes) -> str:
         "--per-goal": asked.per_goal,
         "--apply-together": asked.together.strip(),
         "--model": asked.model.strip(),
+        "--max-disk": asked.disk,
+        "--pr": "draft" if asked.draft else "",
     }
+    flags = {"--give-up": asked.give_up, "--partial": asked.partial}
     words = [f"{option}={value}" for option, value in chosen.items() if value]
+    words += [flag for flag, wanted in flags.items() if wanted]
     before = await _find_last_change(root, asked.list)
-    own = await _open_own(root, "backlog run", *words, *(["--give-up"] if asked.give_up else []))
+    own = await _open_own(root, "backlog run", *words)
     # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
     while await _find_last_change(root, asked.list) == before:
         if await own.has_ended(0.2):
