@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prices import Price, Window, no_price, unknown_window
+from bough.adapters.models.prices import Price, Window
 from bough.adapters.models.wire import (
     EMPTY,
     LONGEST,
@@ -137,7 +137,7 @@ ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
 
 class Options(Struct, frozen=True):
-    """What varies among servers of one protocol."""
+    """What varies among models of one protocol."""
 
     usage: bool = True
     """Ask for the usage. Some servers reject that, and send the usage anyway."""
@@ -147,62 +147,74 @@ class Options(Struct, frozen=True):
     """Sent where the protocol requires a number."""
     images: bool = False
     """The model takes images."""
+    price: Price = lambda usage, model: None
+    window: Window = lambda: 0
+    longest: float = LONGEST
+    """Seconds that an answer may take in all."""
 
 
-class HttpModel(ABC):
+DEFAULT = Options()
+
+
+class RemoteModel(ABC):
     """One model of one endpoint. Shared by any number of agents."""
+
+    def __init__(self, at: Endpoint, timeout: float, options: Options) -> None:
+        self.name = at.name
+        self._at = at
+        self._timeout = timeout
+        self._options = options
+        self._sees = options.images
+
+    @cached_property
+    def window(self) -> int:
+        return self._options.window()
+
+    async def ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        try:
+            answer = await self._ask(prompt, progress)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
+        return msgspec.structs.replace(answer, cost=self._options.price(answer.usage, answer.model))
+
+    @abstractmethod
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        """The answer, without its cost."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class HttpModel(RemoteModel):
+    """A model behind HTTP."""
 
     listing: ClassVar[str] = "/models"
     """Where the endpoint lists its models."""
 
-    def __init__(
-        self,
-        client: Client,
-        at: Endpoint,
-        timeout: float,
-        *,
-        price: Price = no_price,
-        window: Window = unknown_window,
-        longest: float = LONGEST,
-        options: Options | None = None,
-    ) -> None:
-        self.name = at.name
-        self._price = price
-        self._window = window
-        self._options = options or Options()
-        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, longest)
+    def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
+        super().__init__(at, timeout, options)
+        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, options.longest)
         self._heads = Heads(self._system, self._tools)
         self._prefixes = Prefixes(self._encode)
         self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
-        self._sees = self._options.images
         self._pictures: dict[str, bytes] = {}
 
-    @cached_property
-    def window(self) -> int:
-        return self._window()
-
-    async def ask(self, prompt: Prompt, progress: Progress) -> Answer:
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         reader = self._reader(progress)
         try:
             await self._wire.post(self.body(prompt), reader)
-        except TooLong as error:
-            self.window = error.window or self.window
-            raise
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
             # It takes none after all, or not this one: text is enough to continue with.
             self._sees = False
             self._prefixes.clear()
-            return await self.ask(prompt, progress)
-        answer = reader.answer()
-        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
+            return await self._ask(prompt, progress)
+        return reader.answer()
 
     async def close(self) -> None:
         self._prefixes.clear()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @staticmethod
     @abstractmethod
