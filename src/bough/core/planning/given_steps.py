@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, find_circle
 from bough.core.planning.similarity import is_vague
 
 Line = Annotated[str, Meta(max_length=300)]
@@ -182,24 +182,12 @@ def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], foun
 
 def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The steps in an order where none comes before one that it needs; or the names of a cycle."""
+    if circle := find_circle({made.name: made.needs for made in steps}):
+        return tuple(steps), tuple(circle)
     waiting = list(steps)
     ordered: list[Step] = []
     while waiting:
         left = {made.name for made in waiting}
-        ready = next((made for made in waiting if not left & set(made.needs)), None)
-        if ready is None:
-            return tuple(steps), _find_circle(waiting)
-        ordered.append(ready)
-        waiting.remove(ready)
+        ordered.append(next(made for made in waiting if not left & set(made.needs)))
+        waiting.remove(ordered[-1])
     return tuple(ordered), ()
-
-
-def _find_circle(steps: Sequence[Step]) -> tuple[str, ...]:
-    """One cycle among steps that all wait for each other; its first name is repeated at the end."""
-    by_name = {made.name: made for made in steps}
-    path = [steps[0].name]
-    while True:
-        following = next(need for need in by_name[path[-1]].needs if need in by_name)
-        if following in path:
-            return (*path[path.index(following) :], following)
-        path.append(following)
