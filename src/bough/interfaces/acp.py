@@ -166,14 +166,10 @@ class EditorSession:
             what = f"The settings in {root} ask for more than the defaults. Allow that here, from now on?\n{listed}"
             answer_wishes(root, wishes, allowed=await self.permits(what, "Allow it", "Do not allow it"))
 
-    async def _defer_question(self, question: str) -> None:
-        """The next prompt answers it; nothing waits for it meanwhile."""
-        return
-
     def watch(self) -> RunObserver:
-        return RunObserver(
-            self.stop, recorded=self.recorded, approve=self._approve, ask=self._defer_question, permit=self._permit
-        )
+        """The next prompt answers a question; nothing waits for it meanwhile."""
+        seen = RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit)
+        return seen.or_later(True)
 
     # ── what a prompt does ──────────────────────────────────────────────────────────────────────────────────────
 

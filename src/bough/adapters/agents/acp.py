@@ -337,17 +337,14 @@ class AcpTalk:
 
     async def _gone(self, error: Exception) -> TransientError | Refused:
         if isinstance(error, acp.RequestError):
-            return self._failed(error)
+            if error.code == _AUTH:
+                return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
+            detail = f" ({json.dumps(error.data)[:500]})" if error.data else ""
+            return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
         why = await self._pipes.why()
         if not self._session:  # An agent that does not start now will not start next time either.
             return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
         return TransientError(f"{self._agent.title} is gone. {why}".strip())
-
-    def _failed(self, error: Exception) -> TransientError | Refused:
-        if isinstance(error, acp.RequestError) and error.code == _AUTH:
-            return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
-        detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
-        return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
 
 
 class _Ears:
@@ -381,21 +378,17 @@ class _Lines:
         self._pipes = pipes
 
     async def send(self, message: dict[str, Any]) -> None:
-        self._pipes.writer.write(json.dumps(message).encode() + b"\n")
-        await self._pipes.writer.drain()
+        await self._pipes.write_line(json.dumps(message).encode())
 
     async def receive(self) -> dict[str, Any] | None:
-        while True:
-            try:
-                line = await self._pipes.reader.readuntil(b"\n")
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-                return None
+        while line := await self._pipes.read_line():
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict):
                 return message
+        return None
 
     async def close(self) -> None:
         """The talk ends the process."""

@@ -126,8 +126,8 @@ async def plan(
     opened: Session, run: str, *, says: Literal["yes", "no", "change", "own"], task: str = GOAL, text: str = ""
 ) -> str:
     """`text`: what should be different, or the person's own steps as TOML."""
-    waiting = await run_messages.find_proposal(opened, run, task)
-    approval = run_messages.read_own_plan(waiting.plan, text) if says == "own" else Approval(says, text)
+    waiting, proposed = await run_messages.find_proposal(opened, run, task)
+    approval = run_messages.read_own_plan(proposed, text) if says == "own" else Approval(says, text)
     await run_messages.rule_on_plan(opened, run, waiting, approval)
     return f"Answered: {run} continues with the plan of {waiting.task}."
 

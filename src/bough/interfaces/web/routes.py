@@ -261,16 +261,12 @@ async def get_live(request: Request) -> Response:
     return StreamingResponse(_stream(found, since), media_type="text/event-stream")
 
 
-def _encode_change(run: LiveRun, since: int) -> bytes:
-    return encode_json(pages.build_change(run, since))
-
-
 async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
     async with run.watched():
         known: object = None
         while True:
             if run.seq > since or run.mark != known:
-                message = run.message(since, _encode_change)
+                message = run.message(since, lambda run, since: encode_json(pages.build_change(run, since)))
                 since, known = run.seq, run.mark
                 yield b"id: %d\ndata: %s\n\n" % (since, message)
             else:

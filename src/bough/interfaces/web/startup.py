@@ -70,9 +70,9 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         sys.stdout.write(escape_json(msgspec.json.encode({"url": address.url, "port": address.port})) + "\n")
         sys.stdout.flush()
     else:
-        click.echo(
-            f"Serving {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue."
-        )
+        roots = address.roots
+        served = f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
+        click.echo(f"Serving {served} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue.")
     if browse:
         _open_browser(address)
     hosts = (address.host, socket.gethostname())
@@ -96,10 +96,6 @@ async def _run(server: uvicorn.Server, listening: socket.socket, until: int | No
     if until is not None:
         look()
     await server.serve(sockets=[listening])
-
-
-def _describe_projects(roots: list[Path]) -> str:
-    return f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
 
 
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
