@@ -241,8 +241,6 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.applied = event.tree
         case e.Undone():
             run.applied = ""
-        case _:
-            pass
 
 
 class Outcome(Struct, frozen=True):

@@ -70,8 +70,8 @@ class AnthropicModel(OrderedModel):
         return b"".join(
             (
                 self._fixed,
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 b',"messages":[',
                 # Marked where the last request ended, because its cache entry ends there, and the provider looks back
                 # only 20 blocks from a mark for one.

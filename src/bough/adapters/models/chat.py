@@ -46,7 +46,7 @@ class ChatModel(HttpModel):
 
     def body(self, prompt: Prompt) -> bytes:
         """The request for this prompt."""
-        system = self._heads.system(prompt.system)
+        system = self._head(prompt.system)
         messages = self._messages(prompt)
         between = b"," if system and messages else b""
         options: dict[str, Any] = {}
@@ -59,7 +59,7 @@ class ChatModel(HttpModel):
             (
                 self._fixed,
                 b"," + msgspec.json.encode(options)[1:-1] if options else b"",
-                self._heads.tools(prompt.tools),
+                self._offer(prompt.tools),
                 b',"messages":[',
                 system,
                 between,

@@ -11,7 +11,7 @@ from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import msgspec
@@ -107,31 +107,6 @@ class Prefixes:
         return kept
 
 
-class Heads:
-    """The encoded beginnings of requests, which stay the same from round to round."""
-
-    def __init__(self, system: Callable[[str], bytes], tools: Callable[[tuple[ToolSpec, ...]], bytes]) -> None:
-        self._encode_system = system
-        self._encode_tools = tools
-        self._systems: dict[str, bytes] = {}
-        self._tools: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
-
-    def system(self, text: str) -> bytes:
-        known = self._systems.get(text)
-        if known is None:
-            if len(self._systems) >= MOST:
-                self._systems.clear()
-            known = self._systems[text] = self._encode_system(text)
-        return known
-
-    def tools(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """Kept by their number: one set serves all rounds, and a smaller one the last."""
-        known = self._tools.get(len(specs))
-        if known is None or known[0] != specs:
-            known = self._tools[len(specs)] = (specs, self._encode_tools(specs))
-        return known[1]
-
-
 Progress = Callable[[str], None]
 ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
@@ -195,7 +170,9 @@ class HttpModel(RemoteModel):
     def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
         super().__init__(at, timeout, options)
         self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, options.longest)
-        self._heads = Heads(self._system, self._tools)
+        self._head = lru_cache(MOST)(self._system)
+        """The encoded system prompt, which stays the same from round to round."""
+        self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
         self._prefixes = Prefixes(self._encode)
         self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
         self._pictures: dict[str, bytes] = {}
@@ -255,6 +232,13 @@ class HttpModel(RemoteModel):
     @abstractmethod
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         """A message's bytes, after a message that left the state `before`, and the state that it leaves."""
+
+    def _offer(self, specs: tuple[ToolSpec, ...]) -> bytes:
+        """The encoded tools, kept by their number: one set serves all rounds, and a smaller one the last."""
+        known = self._offers.get(len(specs))
+        if known is None or known[0] != specs:
+            known = self._offers[len(specs)] = (specs, self._tools(specs))
+        return known[1]
 
     def _messages(self, prompt: Prompt) -> bytes | bytearray:
         """The conversation's bytes. A bytearray is not ours and will grow: copy it before anything waits."""

@@ -62,8 +62,8 @@ class GeminiModel(OrderedModel):
                 b'"contents":[',
                 messages,
                 b"}]}]" if messages else b"]",
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 self._variable(prompt),
                 b"}",
             )

@@ -230,15 +230,11 @@ def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str
     """Values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys of
     the named models from the keyring. The longest first, so that none hides a part of another."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
-    found = {value.strip() for name, value in env.items() if _is_secret(name, value.strip(), name in known)}
+    found = {value for name, raw in env.items() if name in known and len(value := raw.strip()) >= 8}
+    odd = {value for name, raw in env.items() if _SECRET_NAME.search(name) and len(value := raw.strip()) >= 12}
+    found |= {value for value in odd if not _NOT_SECRET.search(value)}
     found |= {key for name in models if len(key := find_key(name.partition(":")[0], env)) >= 8}
     return sorted(found, key=lambda secret: (-len(secret), secret))
-
-
-def _is_secret(name: str, value: str, known: bool) -> bool:
-    if known:
-        return len(value) >= 8
-    return len(value) >= 12 and bool(_SECRET_NAME.search(name)) and not _NOT_SECRET.search(value)
 
 
 class Reachability(NamedTuple):

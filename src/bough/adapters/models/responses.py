@@ -51,8 +51,8 @@ class ResponsesModel(OrderedModel):
             (
                 self._fixed,
                 self._variable(prompt),
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 b',"input":[',
                 self._messages(prompt),
                 b"]}",

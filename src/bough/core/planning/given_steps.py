@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -121,7 +122,8 @@ def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[lis
         if name in seen:
             found.append(f"Two steps are called `{name}`: give each a name of its own.")
         seen.add(name)
-        chosen.append(_find_free_name(name, used))
+        numbered = (f"{name[:36]}-{number}" for number in count(2))
+        chosen.append(next(free for free in chain([name], numbered) if free not in used))
         used.add(chosen[-1])
     return chosen, found
 
@@ -130,14 +132,6 @@ def _build_segment(given: Given, number: int) -> str:
     name = slug(given.name or given.title)
     readable = re.search(r"[A-Za-z0-9]", given.name or given.title)
     return name if readable and name != GOAL else f"step-{number}"
-
-
-def _find_free_name(name: str, used: set[str]) -> str:
-    free, number = name, 2
-    while free in used:
-        free = f"{name[:36]}-{number}"
-        number += 1
-    return free
 
 
 def link_needs(

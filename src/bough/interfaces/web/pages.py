@@ -450,8 +450,6 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
                 entry = last.get(record.task)
                 if entry is not None and "came" in entry:
                     entry["answer"] = text
-            case _:
-                pass
     return made
 
 

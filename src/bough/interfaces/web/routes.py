@@ -308,13 +308,10 @@ async def _read_body(request: Request) -> bytes:
 # ── all together ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def _handle_refusal(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return make_response({"error": f"Nothing found at {request.url.path}."}, error.status_code)
     return make_response({"error": str(error)}, 404 if isinstance(error, NotFound) else 409)
-
-
-async def _handle_not_found(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return make_response({"error": f"Nothing found at {request.url.path}."}, status)
 
 
 def make_app(
@@ -352,7 +349,7 @@ def make_app(
             Middleware(Guard, token=token, port=port, hosts=hosts),
             Middleware(GZipMiddleware, minimum_size=2000, compresslevel=1),
         ],
-        exception_handlers={BoughError: _handle_refusal, HTTPException: _handle_not_found},
+        exception_handlers={BoughError: _handle_error, HTTPException: _handle_error},
         lifespan=lifespan,
     )
     app.state.house, app.state.beside = house, beside
