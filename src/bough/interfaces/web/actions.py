@@ -307,10 +307,14 @@ async def start_night(
     together: str = "",
     model: str = "",
     give_up: bool = False,
+    disk: Amount = 0.0,
+    partial: bool = False,
+    draft: bool = False,
 ) -> str:
     """Work through a list in a process of its own, or join the night that another process has begun. `until`: a time of
     day; `together`: the branch on which all proven work is brought together; `give_up`: give up a goal that is stuck
-    instead of waiting for the person."""
+    instead of waiting for the person; `disk`: the gigabytes that bough may keep, 0 for no limit; `partial`: make branches
+    also of work that is finished and not proven; `draft`: open draft pull requests for what is proven."""
     chosen = {
         "--list": list,
         "--jobs": jobs,
@@ -319,10 +323,14 @@ async def start_night(
         "--per-goal": per_goal,
         "--apply-together": together.strip(),
         "--model": model.strip(),
+        "--max-disk": disk,
+        "--pr": "draft" if draft else "",
     }
+    flags = {"--give-up": give_up, "--partial": partial}
     words = [f"{option}={value}" for option, value in chosen.items() if value]
+    words += [flag for flag, wanted in flags.items() if wanted]
     before = await _find_last_change(root, list)
-    own = await start_bough(root, "backlog run", *words, *(["--give-up"] if give_up else []))
+    own = await start_bough(root, "backlog run", *words)
     # A goal that it takes is in the journal. A wrong option, or a model that is not there, ends it before that.
     while await _find_last_change(root, list) == before:
         if await own.has_ended(0.2):
