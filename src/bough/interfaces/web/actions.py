@@ -313,8 +313,8 @@ async def start_night(
 ) -> str:
     """Work through a list in a process of its own, or join the night that another process has begun. `until`: a time of
     day; `together`: the branch on which all proven work is brought together; `give_up`: give up a goal that is stuck
-    instead of waiting for the person; `disk`: the gigabytes that bough may keep, 0 for no limit; `partial`: make branches
-    also of work that is finished and not proven; `draft`: open draft pull requests for what is proven."""
+    instead of waiting for the person; `disk`: the gigabytes that bough may keep, 0 for no limit; `partial`: make
+    branches also of work that is finished and not proven; `draft`: open draft pull requests for what is proven."""
     chosen = {
         "--list": list,
         "--jobs": jobs,
