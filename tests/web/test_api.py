@@ -105,11 +105,11 @@ def test_what_the_form_of_a_night_says_is_what_the_command_takes(
         said.extend(words)
         raise UsageError("not now")
 
-    monkeypatch.setattr(actions, "_open_own", refuse)
+    monkeypatch.setattr(actions, "start_bough", refuse)
     journals.write(tmp_path, "amber-heron", journals.large(3, 2, over=True))
     chosen = {"cost": 20, "per_goal": 2.5, "disk": 4, "give_up": True, "partial": True, "draft": True}
     with pytest.raises(UsageError, match="not now"):
-        asyncio.run(actions.start_night(tmp_path, json.dumps(chosen).encode()))
+        asyncio.run(actions.act(tmp_path, "", "start_night", json.dumps(chosen).encode()))
     wanted = {"cost": 20.0, "per_goal": 2.5, "max_disk": 4.0, "give_up": True, "partial": True, "pr": "draft"}
     with backlog_run.run.make_context("run", said) as context:
         assert {name: context.params.get(name) for name in wanted} == wanted

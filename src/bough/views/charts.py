@@ -110,8 +110,6 @@ class Charts:
                 lane.end("you", at)
             case e.TaskHalted() | e.AttemptStarted():
                 _close(lane, at)
-            case _:
-                pass
 
     def _see_run(self, record: e.Record) -> None:
         match record.event:
@@ -128,8 +126,6 @@ class Charts:
             case e.RunHalted() | e.RunFinished() | e.RunResumed():
                 for lane in self.lanes.values():
                     _close(lane, record.at)
-            case _:
-                pass
 
     def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
         self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens, 1))

@@ -109,8 +109,6 @@ def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt])
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.If() | ast.Try():
                 yield from _outline_definitions(node.body, indent, [])
-            case _:
-                pass
 
 
 def _outline_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, indent: str) -> Iterator[str]:
