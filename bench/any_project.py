@@ -7,8 +7,9 @@
 
 Each project is fetched as its authors ship it and put under git. `venv pytest` as set-up is an ignored environment that
 is not activated. Then `bough check --json` runs in it, and the command that it names runs by hand, for the time. Right
-is a command that fits the label, with tests seen where the label says `runs`, and exit status 2 (halted before any
-model) where it says `environment`.
+is a command that fits the label, with tests seen where the label says `runs` (or, where it says that the command
+`shows` its exit status alone, with that status 0), and exit status 2 (halted before any model) where it says
+`environment`.
 
 With `--plant`, one operator of the product is changed so that the check fails, and `bough run` is given a scripted
 model at the wire that changes it back: it has to end as completed, with tests that failed before. Where the check
@@ -118,7 +119,8 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
     ran = int(str(found.get("passed", 0))) + int(str(found.get("failed", 0)))
     if status == 2:
         return f"said to lack something: {found.get('lacking')}"
-    return "" if ran or status == 0 else "no test seen"
+    silent = project.get("shows") == "status" and status == 0
+    return "" if ran or silent else "no test seen"
 
 
 CODE = ("py", "c", "cc", "cpp", "h", "hpp", "go", "rs", "js", "rb", "php", "lua", "pl", "pm", "sh", "y")
@@ -210,7 +212,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
-    asked.add_argument("--half", choices=("open", "kept", "fresh", "late"))
+    asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept"))
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
     chosen.to.mkdir(parents=True, exist_ok=True)

@@ -304,8 +304,13 @@ COULD_NOT_RUN = [
     (
         1,
         "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
-        "go version '1.21",
+        "it needs go 1.21.0 or newer",
     ),
+    (1, "go: go.mod requires go >= 1.23.0 (running go 1.21.4; GOTOOLCHAIN=local)", "it needs go 1.23.0 or newer"),
+    (1, "x.go:4:2: undefined: atomic.Pointer\nnote: module requires Go 1.20", "it needs Go 1.20 or newer"),
+    (101, "error: package `a v1.0.0` cannot be built because it requires rustc 1.99 or newer", "needs rustc 1.99"),
+    (1, "CMake Error at CMakeLists.txt:1:\n  CMake 3.28 or higher is required.  You are running", "needs CMake 3.28"),
+    (1, "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.4.0", "needs Meson 1.4.0"),
     (
         1,
         f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",

@@ -51,6 +51,7 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return None
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
+    found = found or (None if report.passed else _find_newer(text))
     if found is not None:
         return found
     failing = report.failing
@@ -189,6 +190,20 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
             return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
+
+
+_TOO_OLD = re.compile(
+    r"(?i)\b(?:requires|invalid) (go|rustc|ruby|php|node|npm)\b(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
+    r"|\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
+    r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"
+    r"|\b(perl) v(\d+(?:\.\d+)*) required"
+)
+
+
+def _find_newer(text: str) -> Missing | None:
+    """A program that is older than the project allows, and the version that it asks for."""
+    found = _TOO_OLD.search(text)
+    return Missing("version", " ".join(filter(None, found.groups()))) if found else None
 
 
 def _is_installed(path: str) -> bool:
