@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
 from bough.core.verdict.discover import discover_check, list_checks
+from bough.core.verdict.languages.build_tools import BuildTool
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
@@ -338,7 +339,18 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
      ["cmake -DTESTS=ON . && make test", "make test"]),
     ({"mix.exs": "", CI: "- run: mix deps.get --only test\n- run: mix test --warnings\n"}, ["mix test --warnings"]),
     ({"a.lua": "", "spec/a_spec.lua": "", ".travis.yml": "script: busted --verbose\n"}, ["busted --verbose"]),
-    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"}, ["make test"]),
+    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"},
+     ["cmake . && make test", "make test"]),
+    ({"Makefile": "test:", ".travis.yml": 'script:\n  - CC=$X make test\n  - make quicktest OPTS="$OPTS"\n'},
+     ["make quicktest", "make test"]),
+    ({"Makefile": "test:", "README.md": "    cd a-1.0\n    make test V=1\n"}, ["make test"]),
+    ({"runtests.sh": "true", "tox.ini": "deps =\n    -r req/test.txt\n", "req/test.txt": ""}, ["bash runtests.sh"]),
+    ({"Makefile.PL": "", "t/a.t": "", CI: "steps:\n- run: make\nsteps:\n- run: perl Makefile.PL\n- run: make test\n"},
+     ["make test", "perl Makefile.PL && make test", "prove -lr t"]),
+    ({CI: "steps:\n- run: cmake .\n- run: make -j2\n- run: python3 ./tools/run-tests.py\n", "tools/run-tests.py": ""},
+     ["python3 ./tools/run-tests.py", "cmake . && make -j2 && python3 ./tools/run-tests.py"]),
+    ({"CONTRIBUTING.md": "    bun test\n    bun test a/<file>.ts\n", "package.json": "{}"}, ["bun test"]),
+    ({"a.asd": ":in-order-to ((test-op …))"}, [BuildTool.starts[-2][2].replace("{file}", "a.asd")]),
     ({"manage.py": "import django"}, ["python3 manage.py test"]),
     ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
     ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),
@@ -376,7 +388,8 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
     assert listed[: len(commands)] == commands
-    assert not any(command.startswith(("Run", "some", "echo", "gcc", "build")) for command in listed)
+    assert not any(command.startswith(("Run", "some", "echo", "gcc", "build", "cd a-", "-r")) for command in listed)
+    assert not any("<file>" in command for command in listed)
 
 
 def test_what_deploys_or_starts_services_is_never_a_candidate() -> None:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.language import Language, is_test_path
+from bough.core.verdict.language import DATA, Language, is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
@@ -38,7 +38,7 @@ _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language
 _LARGEST = 100_000
 _MOST_FILES = 20
 
-_KEY = r"(?:[-*]\s+)?(?!(?:name|uses|if|description|title|deps)\s*[:=])(?:[\w.-]+\s*[:=]\s*)?[|>]?[-+]?\s*"
+_KEY = r"(?:[-*]\s+)?(?!(?:name|uses|if|description|title|deps)\s*[:=])(?:[\w.-]+\s*[:=]\s*)?(?:[|>][-+]?)?\s*"
 """What stands before a command on a line: `- run: `, `test = `, `script: `."""
 _FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\n?|[ \t]*\n)+)"
 """A text of several lines in YAML that stands for one."""
@@ -54,6 +54,16 @@ _HARMFUL = re.compile(
 
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)[A-Z_][A-Z0-9_]*\b"
 """Variables that only the matrix of a CI service sets."""
+_SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
+"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `-DTYPE=${{ matrix.type }}`."""
+
+
+_BUILDS = re.compile(
+    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b|meson setup\b"
+    r"|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$|perl (?:Makefile|Build)\.PL"
+    r"|(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b|python3? setup\.py build|(?:bundle exec )?rake compile\b)"
+)
+"""Commands that build what tests need."""
 
 
 class Stated(NamedTuple):
@@ -61,6 +71,8 @@ class Stated(NamedTuple):
 
     command: str
     path: str
+    built: str = ""
+    """What CI runs before it in the same job to build the project; empty: nothing."""
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
@@ -69,8 +81,7 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
         named = [path for path in look if path.count("/") < 3 and pattern and re.fullmatch(pattern, path)]
         # One that is named after tests says more about them than one for documents or releases.
         for path in sorted(named, key=lambda path: "test" not in path.lower())[:_MOST_FILES]:
-            for line in _list_lines(path, look.text(path)[:_LARGEST]):
-                yield Stated(line, path)
+            yield from _list_lines(path, look.text(path)[:_LARGEST])
 
 
 def rank_told(path: str) -> int:
@@ -90,8 +101,8 @@ def is_guide(path: str) -> bool:
 
 
 def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service alone."""
-    return not (_HARMFUL.search(command) or "${{" in command or "<<" in command or re.search(_UNSET, command))
+    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service or a reader alone."""
+    return not (_HARMFUL.search(command) or re.search(rf"\$\{{\{{|<<|<[\w-]+>|{_UNSET}", command))
 
 
 def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
@@ -108,8 +119,8 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
     return "", ""
 
 
-def _list_lines(path: str, text: str) -> Iterator[str]:
-    folder = ""
+def _list_lines(path: str, text: str) -> Iterator[Stated]:
+    folder, builds, ci = "", list[str](), is_ci(path)
     folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", text)
     for line in _list_code(path, re.sub(r"\\\n\s*", " ", folded)):
         for command in (*_unwrap_calls(line), _unwrap(line)):
@@ -118,12 +129,16 @@ def _list_lines(path: str, text: str) -> Iterator[str]:
                 continue
             if words[0][0].text == "cd" and len(words) == 1 and len(words[0]) == 2:
                 folder = words[0][1].text
-            elif folder and not folder.startswith(("/", "~", "$", "-")):
-                yield f"cd {folder} && {command}"
-            else:
-                yield command
+                continue
+            inside = folder and not folder.startswith(("/", "~", "$", "-"))
+            found = f"cd {folder} && {command}" if inside else command
+            yield Stated(found, path, " && ".join(builds))
+            if ci and _BUILDS.match(command) and is_harmless(found) and found not in builds:
+                builds.append(f"({found})" if inside else found)
         if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line) and not re.search(r"\bcd\b", line):
             folder = ""
+        if re.match(r"\s*(?:steps|jobs)\s*:", line):
+            builds = []
 
 
 def _unwrap(line: str) -> str:
@@ -132,7 +147,8 @@ def _unwrap(line: str) -> str:
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
+    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
+    return re.sub(_SETTING, lambda found: "" if re.search(rf"\$\{{\{{|{_UNSET}", found[0]) else found[0], plain)
 
 
 def _unwrap_calls(line: str) -> Iterator[str]:
@@ -175,7 +191,7 @@ _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.progra
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
-_TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
+_TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
 _CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
 _NO_PROGRAMS = frozenset(
@@ -271,8 +287,12 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
-    files = list(list_commands(look))
-    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known, files)]
+    files = [one for one in list_commands(look) if look.has_folder(find_folder(one.command))]
+    told = list(_list_stated(look, known, files))
+    stated = [Check(found.command, f"{found.path} runs it") for found in told]
+    built = next((found for found in told if found.built), None)
+    if built:
+        stated.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
     others = [Check(found.command, f"{found.path} runs it") for found in files if _is_ci_test(found, look)]
     found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *others]
     unique = {check.command: check for check in reversed(found)}
@@ -330,7 +350,8 @@ def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> b
     project."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    if any(word.removeprefix("./") in look.files and re.search(_TESTY, find_stem(word)) for word in words[:2]):
+    scripts = (word for word in words[:2] if word.removeprefix("./") in look.files and find_suffix(word) not in DATA)
+    if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     return program in _PROGRAMS and any(

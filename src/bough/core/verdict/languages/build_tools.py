@@ -5,6 +5,9 @@ from __future__ import annotations
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import Runner
 
+_LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
+--eval '(asdf:test-system (pathname-name "{file}"))'"""
+
 
 class BuildTool(Runner):
     name = "build_tool"
@@ -24,6 +27,7 @@ class BuildTool(Runner):
         (r"rebar\.config", "", "rebar3 do eunit, ct"),
         (r"gleam\.toml", "", "gleam test"),
         (r"dub\.(?:json|sdl)", "", "dub test"),
+        (r"[\w-]+\.asd", r"test-op", _LISP),
         (r"tests/testthat\.R", "", "Rscript -e 'testthat::test_local(stop_on_failure = TRUE)'"),
     )
 
