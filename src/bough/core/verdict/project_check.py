@@ -60,8 +60,9 @@ _SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
 
 _BUILDS = re.compile(
     r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b"
-    r"|meson setup\b|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$|perl (?:Makefile|Build)\.PL"
-    r"|(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b|python3? setup\.py build|(?:bundle exec )?rake compile\b)"
+    r"|meson setup\b|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$"
+    r"|perl (?:Makefile|Build)\.PL|(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b|python3? setup\.py build"
+    r"|(?:bundle exec )?rake compile\b)"
 )
 """Commands that build what tests need."""
 
