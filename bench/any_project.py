@@ -213,6 +213,7 @@ def main() -> int:
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
     asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept"))
+    asked.add_argument("--no-time", action="store_true", help="do not run the command by hand as well")
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
     chosen.to.mkdir(parents=True, exist_ok=True)
@@ -242,7 +243,8 @@ def main() -> int:
         found = json.loads(said) if said.strip().startswith("{") else {}
         wrong = judge(project, status, found)
         right += not wrong
-        bare = time_bare(found["command"], to, clean) if found.get("command") and not found.get("lacking") else 0.0
+        timed = found.get("command") and not found.get("lacking") and not chosen.no_time
+        bare = time_bare(found["command"], to, clean) if timed else 0.0
         slow += bare > 0 and took > bare * 1.2 + 1
         counts = (
             f"{found.get('passed', 0)} passed, {found.get('failed', 0)} failed, {len(found.get('aside', {}))} aside"

@@ -77,12 +77,28 @@ class Stated(NamedTuple):
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """The most trusted first: CI configuration, then task files, then guides; as often as they occur."""
+    """The most trusted first: CI configuration and the scripts that it runs, then task files, then guides; as often
+    as they occur."""
+    scripts: dict[str, str] = {}
     for pattern in (_CI, _TASK_FILES, _GUIDES):
         named = [path for path in look if path.count("/") < 3 and pattern and re.fullmatch(pattern, path)]
         # One that is named after tests says more about them than one for documents or releases.
         for path in sorted(named, key=lambda path: "test" not in path.lower())[:_MOST_FILES]:
-            yield from _list_lines(path, look.text(path)[:_LARGEST])
+            for one in _list_lines(path, look.text(path)[:_LARGEST]):
+                yield one
+                if pattern is _CI and (script := _find_shell_script(one.command, look)):
+                    scripts.setdefault(script, path)
+        for script, path in list(scripts.items())[:_MOST_FILES]:
+            yield from _list_lines(path, look.text(script)[:_LARGEST])
+        scripts.clear()
+
+
+def _find_shell_script(command: str, look: ProjectFiles) -> str:
+    """The file of the project that a command runs in a shell; empty: none."""
+    words = [word.text for word in (split_commands(command) or ((),))[0]]
+    named = words[1:2] if words[:1] in (["bash"], ["sh"]) else words[:1]
+    found = named[0].removeprefix("./") if named else ""
+    return found if found in look.files and find_suffix(found) in ("", "sh", "bash") else ""
 
 
 def rank_told(path: str) -> int:
@@ -122,8 +138,12 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
 
 def _list_lines(path: str, text: str) -> Iterator[Stated]:
     folder, builds, ci = "", list[str](), is_ci(path)
-    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", text)
+    placed = "".join(_place(block) for block in re.split(r"(?m)^(?=\s*- )", text)) if ci else text
+    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", placed)
     for line in _list_code(path, re.sub(r"\\\n\s*", " ", folded)):
+        if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line):
+            folder = ""  # Another shell.
+        builds = [] if re.match(r"\s*(?:steps|jobs)\s*:", line) else builds
         for command in (*_unwrap_calls(line), _unwrap(line)):
             words = split_commands(command)
             if not words:
@@ -136,10 +156,15 @@ def _list_lines(path: str, text: str) -> Iterator[Stated]:
             yield Stated(found, path, " && ".join(builds))
             if ci and _BUILDS.match(command) and is_harmless(found) and found not in builds:
                 builds.append(f"({found})" if inside else found)
-        if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line) and not re.search(r"\bcd\b", line):
-            folder = ""
-        if re.match(r"\s*(?:steps|jobs)\s*:", line):
-            builds = []
+
+
+def _place(step: str) -> str:
+    """A step of CI whose commands change to the folder that the step names."""
+    named = re.search(r"(?m)^\s*(?:- )?(?:working-directory|workingDirectory|dir):\s*[\"']?([\w./-]+)[\"']?\s*$", step)
+    if not named:
+        return step
+    several = re.sub(r"(\brun:[ \t]*\|[-+]?[ \t]*\n)([ \t]*)", rf"\1\2cd {named[1]}\n\2", step)
+    return re.sub(r"(\brun:[ \t]*)(?=[^\s|>])", rf"\1cd {named[1]} && ", several)
 
 
 def _unwrap(line: str) -> str:
