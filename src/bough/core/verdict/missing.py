@@ -165,10 +165,15 @@ _NOT_FOUND = re.compile(
     r"(?:^|[\s:'‘`])([\w.+@/-]+)['’`]?: (?:command not found|not found|No such file or directory|Permission denied"
     r"|cannot execute.*)\s*$"
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
-    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'",
+    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
+    r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
+    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? (?:found: NO$|not found or not exec)",
     re.MULTILINE,
 )
-_ENDED = r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
+_ENDED = (
+    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
+    r"|Can't exec \"|executable file not found|Errno::ENOENT|ERROR: Program .* not found"
+)
 
 
 def _find_missing_command(exit_status: int | None, command: str, text: str, base: Base) -> Missing | None:
