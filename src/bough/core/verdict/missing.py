@@ -167,7 +167,7 @@ _NOT_FOUND = re.compile(
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
     r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
     r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
-    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? (?:found: NO$|not found or not exec)",
+    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? not found or not exec",
     re.MULTILINE,
 )
 _ENDED = (
