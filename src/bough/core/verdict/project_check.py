@@ -44,7 +44,10 @@ _FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\
 """A text of several lines in YAML that stands for one."""
 _PROMPT = r"(?:[$%❯#]\s+)?"
 _CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
-_PLACEHOLDER = r"\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?|\"?\$@\"?"
+_PLACEHOLDER = (
+    r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
+    r"|\"?\$@\"?"
+)
 _HARMFUL = re.compile(
     r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
     r"|deploy\w*|publish\w*|release|upload|twine|push|serve|start|up|down|login)\b"
@@ -173,8 +176,9 @@ def _unwrap(line: str) -> str:
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
-    return re.sub(_SETTING, lambda found: "" if re.search(rf"\$\{{\{{|{_UNSET}", found[0]) else found[0], plain)
+    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", re.sub(r"\{env_?python\}", "python", bare)).strip()
+    unset = rf"\$\{{\{{|\{{[a-z_]+\}}|{_UNSET}"
+    return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
 
 
 def _unwrap_calls(line: str) -> Iterator[str]:
@@ -211,7 +215,8 @@ MOST_DEPENDENTS = 4
 """Projects that need this one whose tests run."""
 _DEEPEST = 3
 MOST_PROJECTS = 12
-MOST_CANDIDATES = 8
+MOST_CANDIDATES, MOST_STATED = 8, 4
+"""Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
 _SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
@@ -315,7 +320,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
     files = [one for one in list_commands(look) if look.has_folder(find_folder(one.command))]
     told = list(_list_stated(look, known, files))
-    stated = [Check(found.command, f"{found.path} runs it") for found in told]
+    stated = [Check(found.command, f"{found.path} runs it") for found in told][:MOST_STATED]
     built = next((found for found in told if found.built), None)
     if built:
         stated.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))

@@ -11,6 +11,10 @@ _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-as
 
 class BuildTool(Runner):
     name = "build_tool"
+    closes = (  # What test programs of a project's own print most often.
+        r"\W*(?P<passed>\d{1,9}) (?:tests? )?passed,? (?P<failed>\d{1,9}) (?:tests? )?failed"
+        r"(?:, (?P<failed2>\d{1,9}) errors?(?:\(s\))?)?(?:,? (?P<skipped>\d{1,9}) (?:tests? )?skipped)?\W*"
+    )
     starts = (
         (r"stack\.yaml", "", "stack test"),
         (r"cabal\.project", "", "cabal test all"),
