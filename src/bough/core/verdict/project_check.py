@@ -58,7 +58,7 @@ _HARMFUL = re.compile(
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)[A-Z_][A-Z0-9_]*\b"
 """Variables that only the matrix of a CI service sets."""
 _SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
-"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `-DTYPE=${{ matrix.type }}`."""
+"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
 
 
 _BUILDS = re.compile(
@@ -177,7 +177,7 @@ def _unwrap(line: str) -> str:
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
     plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", re.sub(r"\{env_?python\}", "python", bare)).strip()
-    unset = rf"\$\{{\{{|\{{[a-z_]+\}}|{_UNSET}"
+    unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
     return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
 
 
