@@ -358,6 +358,11 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
      ["cd web && make test", "tool test"]),
     ({CI: "- run: ./ci/all.sh --fast\n", "ci/all.sh": "set -e\nmake -j4\nmake test\n"},
      ["make test", "make -j4 && make test"]),
+    ({CI: "- if: always() && matrix.kind == 'tests'\n  run: tool test\n", "a": "", "b": ""}, ["tool test"]),
+    ({"pyproject.toml": '[tool.ruff]\n"a/test_a.py" = ["X"]\n[tool.ruff.flake8-pytest-style]\n', "a/__init__.py": "",
+      "a/test_a.py": "from x.trial.unittest import TestCase\n"}, ["python3 -m unittest discover"]),
+    ({"src/a/__init__.py": "", "src/a/test_a.py": UNITTEST_FILE, "tests/test_b.py": UNITTEST_FILE},
+     ["python3 -m unittest discover -s src && python3 -m unittest discover -s tests"]),
     ({"CONTRIBUTING.md": "    bun test\n    bun test a/<file>.ts\n", "package.json": "{}"}, ["bun test"]),
     ({"a.asd": ":in-order-to ((test-op …))"}, [BuildTool.starts[-2][2].replace("{file}", "a.asd")]),
     ({"manage.py": "import django"}, ["python3 manage.py test"]),
@@ -379,6 +384,15 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"meson.build": ""}, ["meson setup build-check && meson test -C build-check"]),
     ({"CMakeLists.txt": 'option(A_BUILD_TESTS "x" OFF)\nenable_testing()'},
      [CTEST.replace("-check", "-check -DA_BUILD_TESTS=ON", 1)]),
+    ({"meson.build": "", "meson_options.txt": "option(\n  'tests',\n  type : 'boolean',\n  value : false,\n)\n"},
+     ["meson setup build-check -Dtests=true && meson test -C build-check"]),
+    ({"a/configure.ac": "", "a/x": "", CI: "steps:\n- run: make -C build/ test all\n"},
+     ["cd a && autoreconf -fi && ./configure && make check"]),
+    ({"meson.build": "", CI: "steps:\n- run: meson setup b\n- run: meson test -C b\n"},
+     ["meson setup b && meson test -C b"]),
+    ({"Rakefile": "", "test/spec_a.rb": "", CI: "- run: bundle exec rake\n"}, ["bundle exec rake"]),
+    ({"MODULE.bazel": "", "README.md": "See `lib/unittest.bzl`.\n", "lib/unittest.bzl": ""}, ["bazel test //..."]),
+    ({"test.ps1": "", "azure-pipelines.yml": "- pwsh: |\n    & ./test.ps1 -CI\n"}, ["pwsh -File ./test.ps1 -CI"]),
     ({"tox.ini": "commands = coverage run -m django test --settings=tests.settings {posargs}\n",
       "sample/manage.py": "import django"}, ["python3 -m django test --settings=tests.settings"]),
     ({"a.cabal": "test-suite t\n", "A.hs": ""}, ["cabal test"]),
@@ -397,7 +411,9 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
     assert listed[: len(commands)] == commands
-    assert not any(command.startswith(("Run", "some", "echo", "gcc", "build", "cd a-", "-r")) for command in listed)
+    assert not any(
+        command.startswith(("Run", "some", "echo", "gcc", "build", "cd a-", "-r", "if", '"')) for command in listed
+    )
     assert not any("<file>" in command for command in listed)
 
 

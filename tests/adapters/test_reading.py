@@ -651,6 +651,10 @@ java.net.UnknownHostException: example.org
     ("output", "counts"),
     [
         ("152 passed, 0 failed, 0 error(s), 0 skipped\n1.3 second(s) of CPU time used\n", (152, 0, 0)),
+        ("\n  Total:     32\n  Passed:    31\n  Skipped:   0\n  Duration:  5.63ms\n", (31, 1, 0)),
+        ("652 passed, 0 failed, 1 errored, 2 skipped\n", (652, 1, 2)),
+        ("Passed: 3", None),
+        ("Success/Total: 54/57 (9 pending, assertions: 70/79)\nElapsed time: 6.70 sec.\n", (54, 3, 0)),
         ("== 3 tests passed, 1 failed ==\n", (3, 1, 0)),
         ("all but 2 passed, 1 failed to start", None),
     ],

@@ -327,6 +327,12 @@ COULD_NOT_RUN = [
     (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
     (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
     (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
+    (1, "touch: cannot touch '/opt/a/b': Read-only file system", "commands may not use /opt/a/b"),
+    (
+        1,
+        "info: syncing channel updates for nightly-x86\nerror: could not create temp root",
+        "nightly-x86 is not installed",
+    ),
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
 ]
 

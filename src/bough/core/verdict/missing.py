@@ -234,7 +234,7 @@ _REFUSED = re.compile(
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
 _DENIED = re.compile(
     r"(?:PermissionError: \[Errno \d+\] [\w ]+|EACCES: [\w ]+, \w+|EROFS: [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
-    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)"
+    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
 )
 
 
@@ -250,4 +250,5 @@ def _find_elsewhere(said: str) -> Missing | None:
     if _UNREACHABLE.search(said):
         return Missing("network", "another host")
     found = _DENIED.search(said)
-    return Missing("permission", found[1]) if found and "/.bough/" not in found[1] else None
+    path = next(filter(None, found.groups())) if found else ""
+    return Missing("permission", path) if path and "/.bough/" not in path else None

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.language import DATA, Language, is_test_path
+from bough.core.verdict.language import Language, is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
@@ -38,7 +38,9 @@ _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language
 _LARGEST = 100_000
 _MOST_FILES = 20
 
-_KEY = r"(?:[-*]\s+)?(?!(?:name|uses|if|description|title|deps)\s*[:=])(?:[\w.-]+\s*[:=]\s*)?(?:[|>][-+]?)?\s*"
+_LABELS = r"\s*(?:[-*]\s+)?(?:name|uses|if|description|title|deps)\s*[:=]"
+"""Lines that run nothing, whatever they name."""
+_KEY = r"(?:[-*]\s+)?(?:[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
 """What stands before a command on a line: `- run: `, `test = `, `script: `."""
 _FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\n?|[ \t]*\n)+)"
 """A text of several lines in YAML that stands for one."""
@@ -61,6 +63,8 @@ _SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
 """An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
 
 
+_IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
+"""The folder of a build that a command is about: before that was built, it is not there."""
 _BUILDS = re.compile(
     r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b"
     r"|meson setup\b|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$"
@@ -172,10 +176,11 @@ def _place(step: str) -> str:
 
 def _unwrap(line: str) -> str:
     """The command of a line, without list marks, keys, prompts, quotes and placeholders."""
-    bare = re.sub(rf"^\s*{_KEY}{_PROMPT}", "", line).rstrip(" \t,|>")
+    bare = "" if re.match(_LABELS, line) else re.sub(rf"^\s*{_KEY}{_PROMPT}", "", line).rstrip(" \t,|>")
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
+    bare = re.sub(r"^(?:& )?(?=\./\S+\.ps1\b)", "pwsh -File ", bare)
     plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", re.sub(r"\{env_?python\}", "python", bare)).strip()
     unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
     return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
@@ -320,17 +325,25 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
     files = [one for one in list_commands(look) if look.has_folder(find_folder(one.command))]
     told = list(_list_stated(look, known, files))
-    stated = [Check(found.command, f"{found.path} runs it") for found in told][:MOST_STATED]
+    stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
     built = next((found for found in told if found.built), None)
     if built:
         stated.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
-    others = [Check(found.command, f"{found.path} runs it") for found in files if _is_ci_test(found, look)]
+    others = [
+        Check(found.command, f"{found.path} runs it")
+        for found in files
+        if _is_ci_test(found, look) and _is_there(found, look)
+    ]
     found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *others]
     unique = {check.command: check for check in reversed(found)}
     return [
         replace(unique[command], runner=find_runner_behind(command, look))
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
+
+
+def _is_there(one: Stated, look: ProjectFiles) -> bool:
+    return all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
 
 
 def _is_ci_test(one: Stated, look: ProjectFiles) -> bool:
@@ -381,10 +394,13 @@ def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> b
     project."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    scripts = (word for word in words[:2] if word.removeprefix("./") in look.files and find_suffix(word) not in DATA)
+    runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
+    scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
     if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if "rake" in (program, *named[1:2]):  # Its default task is the tests.
+        named = [word for word in named if word not in ("exec", "rake")] or ["test"]
     return program in _PROGRAMS and any(
         re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named
     )
