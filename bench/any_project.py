@@ -212,7 +212,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
-    asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept"))
+    asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept", "newest"))
     asked.add_argument("--no-time", action="store_true", help="do not run the command by hand as well")
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
