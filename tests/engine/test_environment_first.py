@@ -354,6 +354,15 @@ def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_repo
     assert find_missing(1, "node --test", said, report, base) is None, "only one of them lacks it"
 
 
+def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:
+    case = Case("test_loads(CalcTest)", "failed", "LoadError: cannot load such file -- rack")
+    base = Base({"Gemfile": 'gem "rack"'}, ["lib/calc.rb"])
+    few = Report("closing line", (case,), passed=53, failed=1)
+    assert find_missing(1, "rake test", "", few, base) is None
+    assert set_aside(few, base) == {case.id: "rack is not installed (Gemfile names it)"}
+    assert find_missing(1, "rake test", "", Report("closing line", (case,), passed=0, failed=1), base) is not None
+
+
 def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:
     base = Base({".gitmodules": "path = tests/kit\n"}, ["tests/test_a.py"])
     case = Case("tests/test_a.py::test_kit", "failed", "No such file: 'tests/kit/cases.json'")

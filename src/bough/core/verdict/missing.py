@@ -60,7 +60,9 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
-        few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
+        # Some runners name only the tests that fail.
+        ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
+        few = packages.total() > ran - packages.total()
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
     own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
