@@ -50,8 +50,7 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         print_json({"run": name, "status": standing, "requirements": rows, **more})
         return status
     page = make_output()
-    for line in render_heading(found, standing, None):
-        page.line(*line)
+    page.lines(render_heading(found, standing, None))
     page.line("")
     if not table.rows:
         page.paragraph(text=f"{name} has no requirements: an older version of bough wrote it, or it has not started.")
@@ -64,6 +63,5 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
     closing = render_closing(table, page.width)
     if closing:
         page.line("")
-    for spans in closing:
-        page.line(*spans)
+    page.lines(closing)
     return status

@@ -121,8 +121,7 @@ def _list_tests(tests: tuple[str, ...]) -> str:
 
 
 def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -> None:
-    for line in render_evidence(table, page.width, whole=whole):
-        page.line(*line)
+    page.lines(render_evidence(table, page.width, whole=whole))
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:

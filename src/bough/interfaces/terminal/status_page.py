@@ -45,8 +45,7 @@ def print_status(
     changes: Sequence[FileChange],
     table: Table | None = None,
 ) -> None:
-    for line in render_heading(run, status, time.time() if holder else None):
-        page.line(*line)
+    page.lines(render_heading(run, status, time.time() if holder else None))
     page.line("")
     _print_state(page, drawn, holder, detail.halted)
     _print_verdict(page, detail.verdict, detail.command)
@@ -61,8 +60,7 @@ def print_status(
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     if len(drawn) > 1:
         page.line("")
-        for line in tree_table(run, page.width, drawn):
-            page.line(*line)
+        page.lines(tree_table(run, page.width, drawn))
     if table is not None and table.rows:
         page.line("")
         page.line(("requirements", "dim"))
@@ -81,8 +79,7 @@ def print_status(
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
     over = status in OVER
-    for spans in render_closing(table) if table is not None and over else ():
-        page.line(*spans)
+    page.lines(render_closing(table) if table is not None and over else ())
 
 
 def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:
