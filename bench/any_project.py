@@ -7,8 +7,9 @@
 
 Each project is fetched as its authors ship it and put under git. `venv pytest` as set-up is an ignored environment that
 is not activated. Then `bough check --json` runs in it, and the command that it names runs by hand, for the time. Right
-is a command that fits the label, with tests seen where the label says `runs`, and exit status 2 (halted before any
-model) where it says `environment`.
+is a command that fits the label, with tests seen where the label says `runs` (or, where it says that the command
+`shows` its exit status alone, with that status 0), and exit status 2 (halted before any model) where it says
+`environment`.
 
 With `--plant`, one operator of the product is changed so that the check fails, and `bough run` is given a scripted
 model at the wire that changes it back: it has to end as completed, with tests that failed before. Where the check
@@ -118,7 +119,8 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
     ran = int(str(found.get("passed", 0))) + int(str(found.get("failed", 0)))
     if status == 2:
         return f"said to lack something: {found.get('lacking')}"
-    return "" if ran or status == 0 else "no test seen"
+    silent = project.get("shows") == "status" and status == 0
+    return "" if ran or silent else "no test seen"
 
 
 CODE = ("py", "c", "cc", "cpp", "h", "hpp", "go", "rs", "js", "rb", "php", "lua", "pl", "pm", "sh", "y")
@@ -210,7 +212,8 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
-    asked.add_argument("--half", choices=("open", "kept", "fresh", "late"))
+    asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept", "newest"))
+    asked.add_argument("--no-time", action="store_true", help="do not run the command by hand as well")
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
     chosen.to.mkdir(parents=True, exist_ok=True)
@@ -240,7 +243,8 @@ def main() -> int:
         found = json.loads(said) if said.strip().startswith("{") else {}
         wrong = judge(project, status, found)
         right += not wrong
-        bare = time_bare(found["command"], to, clean) if found.get("command") and not found.get("lacking") else 0.0
+        timed = found.get("command") and not found.get("lacking") and not chosen.no_time
+        bare = time_bare(found["command"], to, clean) if timed else 0.0
         slow += bare > 0 and took > bare * 1.2 + 1
         counts = (
             f"{found.get('passed', 0)} passed, {found.get('failed', 0)} failed, {len(found.get('aside', {}))} aside"

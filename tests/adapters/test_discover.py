@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bough.core.acceptance.verdict import Check
 from bough.core.planning.plan import Step
 from bough.core.verdict.discover import discover_check, list_checks
+from bough.core.verdict.languages.build_tools import BuildTool
 from bough.core.verdict.languages.make import Make
 from bough.core.verdict.project_check import find_dependents
 from bough.core.verdict.project_files import ProjectFiles
@@ -330,6 +331,9 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"tests/test_a.py": PYTEST_FILE, CI: "- run: pytest tests/a\n- run: pytest tests/b\n"}, ["python3 -m pytest"]),
     ({"tests/test_a.py": PYTEST_FILE, "CONTRIBUTING.md": "```\npytest tests/test_a.py::test_it\n```\n"},
      ["python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE,
+      "tox.ini": "[testenv]\ncommands =\n  {envpython} -m pytest --basetemp={envtmpdir} -m 'not slow'\n"},
+     ["python3 -m pytest -m 'not slow'"]),
     ({"tests/test_a.py": PYTEST_FILE, "tox.ini": "[testenv]\ncommands = pytest {posargs}\n"},
      ["python3 -m pytest", "tox -e py"]),
     ({"a.py": "", "test.py": "", ".gitlab-ci.yml": "script:\n  - sudo make test\n  - python test.py\n"},
@@ -338,7 +342,29 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
      ["cmake -DTESTS=ON . && make test", "make test"]),
     ({"mix.exs": "", CI: "- run: mix deps.get --only test\n- run: mix test --warnings\n"}, ["mix test --warnings"]),
     ({"a.lua": "", "spec/a_spec.lua": "", ".travis.yml": "script: busted --verbose\n"}, ["busted --verbose"]),
-    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"}, ["make test"]),
+    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"},
+     ["make test"]),
+    ({"Makefile": "test:", ".travis.yml": 'script:\n  - CC=$X make test\n  - make quicktest OPTS="$OPTS"\n'},
+     ["make quicktest", "make test"]),
+    ({"Makefile": "test:", "README.md": "    cd a-1.0\n    make test V=1\n"}, ["make test"]),
+    ({"runtests.sh": "true", "tox.ini": "deps =\n    -r req/test.txt\n", "req/test.txt": ""}, ["bash runtests.sh"]),
+    ({"Makefile.PL": "", "t/a.t": "", CI: "steps:\n- run: make\nsteps:\n- run: perl Makefile.PL\n- run: make test\n"},
+     ["make test", "perl Makefile.PL && make test", "prove -lr t"]),
+    ({CI: "steps:\n- run: cmake .\n- run: make -j2\n- run: python3 ./tools/run-tests.py\n", "tools/run-tests.py": ""},
+     ["python3 ./tools/run-tests.py", "cmake . && make -j2 && python3 ./tools/run-tests.py"]),
+    ({CI: "- name: x\n  working-directory: ./web\n  run: make test\n", "web/Makefile": "test:"},
+     ["cd ./web && make test"]),
+    ({CI: "- run: |\n    make a\n    make test\n  working-directory: web\n- run: tool test\n", "web/a": "", "b": ""},
+     ["cd web && make test", "tool test"]),
+    ({CI: "- run: ./ci/all.sh --fast\n", "ci/all.sh": "set -e\nmake -j4\nmake test\n"},
+     ["make test", "make -j4 && make test"]),
+    ({CI: "- if: always() && matrix.kind == 'tests'\n  run: tool test\n", "a": "", "b": ""}, ["tool test"]),
+    ({"pyproject.toml": '[tool.ruff]\n"a/test_a.py" = ["X"]\n[tool.ruff.flake8-pytest-style]\n', "a/__init__.py": "",
+      "a/test_a.py": "from x.trial.unittest import TestCase\n"}, ["python3 -m unittest discover"]),
+    ({"src/a/__init__.py": "", "src/a/test_a.py": UNITTEST_FILE, "tests/test_b.py": UNITTEST_FILE},
+     ["python3 -m unittest discover -s src && python3 -m unittest discover -s tests"]),
+    ({"CONTRIBUTING.md": "    bun test\n    bun test a/<file>.ts\n", "package.json": "{}"}, ["bun test"]),
+    ({"a.asd": ":in-order-to ((test-op …))"}, [BuildTool.starts[-2][2].replace("{file}", "a.asd")]),
     ({"manage.py": "import django"}, ["python3 manage.py test"]),
     ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
     ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),
@@ -358,6 +384,15 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"meson.build": ""}, ["meson setup build-check && meson test -C build-check"]),
     ({"CMakeLists.txt": 'option(A_BUILD_TESTS "x" OFF)\nenable_testing()'},
      [CTEST.replace("-check", "-check -DA_BUILD_TESTS=ON", 1)]),
+    ({"meson.build": "", "meson_options.txt": "option(\n  'tests',\n  type : 'boolean',\n  value : false,\n)\n"},
+     ["meson setup build-check -Dtests=true && meson test -C build-check"]),
+    ({"a/configure.ac": "", "a/x": "", CI: "steps:\n- run: make -C build/ test all\n"},
+     ["cd a && autoreconf -fi && ./configure && make check"]),
+    ({"meson.build": "", CI: "steps:\n- run: meson setup b\n- run: meson test -C b\n"},
+     ["meson setup b && meson test -C b"]),
+    ({"Rakefile": "", "test/spec_a.rb": "", CI: "- run: bundle exec rake\n"}, ["bundle exec rake"]),
+    ({"MODULE.bazel": "", "README.md": "See `lib/unittest.bzl`.\n", "lib/unittest.bzl": ""}, ["bazel test //..."]),
+    ({"test.ps1": "", "azure-pipelines.yml": "- pwsh: |\n    & ./test.ps1 -CI\n"}, ["pwsh -File ./test.ps1 -CI"]),
     ({"tox.ini": "commands = coverage run -m django test --settings=tests.settings {posargs}\n",
       "sample/manage.py": "import django"}, ["python3 -m django test --settings=tests.settings"]),
     ({"a.cabal": "test-suite t\n", "A.hs": ""}, ["cabal test"]),
@@ -376,7 +411,10 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
     assert listed[: len(commands)] == commands
-    assert not any(command.startswith(("Run", "some", "echo", "gcc", "build")) for command in listed)
+    assert not any(
+        command.startswith(("Run", "some", "echo", "gcc", "build", "cd a-", "-r", "if", '"')) for command in listed
+    )
+    assert not any("<file>" in command for command in listed)
 
 
 def test_what_deploys_or_starts_services_is_never_a_candidate() -> None:

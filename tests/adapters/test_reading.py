@@ -524,6 +524,56 @@ def test_cargo_nextest() -> None:
 
 NAMED = [
     (
+        "ava",
+        """> xo && c8 ava && tsd
+
+  ✔ chalk › resets styles (1.6s)
+  ✘ [fail]: level › is kept Rejected promise
+  ─
+
+  level › is kept
+
+  1 test failed
+  1 test passed
+----------|---------|
+File      | % Stmts |""",
+        {"chalk › resets styles": "passed", "level › is kept Rejected promise": "failed"},
+        ("level › is kept Rejected promise", "─"),
+    ),
+    (
+        "minitest",
+        """  1) Failure:
+CalcTest#test_adds [test/calc_test.rb:9]:
+Expected: 3
+  Actual: 4
+
+  2) Error:
+CalcTest#test_loads:
+LoadError: cannot load such file -- only_here
+    test/calc_test.rb:13:in `require'
+
+  3) Skipped:
+CalcTest#test_later [test/calc_test.rb:20]:
+later
+
+3 runs, 1 assertions, 1 failures, 1 errors, 1 skips""",
+        {"CalcTest#test_adds": "failed", "CalcTest#test_loads": "failed"},
+        ("CalcTest#test_loads", "LoadError: cannot load such file"),
+    ),
+    (
+        "minitest",
+        """===============================================================================
+Error: test_loads(CalcTest): LoadError: cannot load such file -- only_here
+/calc/test/test_calc.rb:13:in `require'
+===============================================================================
+Failure: test: adds small numbers(CalcTest)
+<3> expected but was
+<4>.
+3 tests, 1 assertions, 1 failures, 1 errors, 0 pendings, 0 omissions, 0 notifications""",
+        {"test_loads(CalcTest)": "failed", "test: adds small numbers(CalcTest)": "failed"},
+        ("test_loads(CalcTest)", "LoadError: cannot load such file"),
+    ),
+    (
         "prove",
         """t/a.t .. ok
 Can't locate Test/Needs.pm in @INC (you may need to install the Test::Needs module)
@@ -595,6 +645,23 @@ java.net.UnknownHostException: example.org
         ("org.x.BTest", "[ERROR] org.x.BTest.far"),
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("output", "counts"),
+    [
+        ("152 passed, 0 failed, 0 error(s), 0 skipped\n1.3 second(s) of CPU time used\n", (152, 0, 0)),
+        ("\n  Total:     32\n  Passed:    31\n  Skipped:   0\n  Duration:  5.63ms\n", (31, 1, 0)),
+        ("652 passed, 0 failed, 1 errored, 2 skipped\n", (652, 1, 2)),
+        ("Passed: 3", None),
+        ("Success/Total: 54/57 (9 pending, assertions: 70/79)\nElapsed time: 6.70 sec.\n", (54, 3, 0)),
+        ("== 3 tests passed, 1 failed ==\n", (3, 1, 0)),
+        ("all but 2 passed, 1 failed to start", None),
+    ],
+)
+def test_what_programs_of_a_projects_own_say_at_their_end(output: str, counts: tuple[int, int, int] | None) -> None:
+    said = read_closing_lines(output, "")
+    assert (said and (said.passed, said.failed, said.skipped)) == counts
 
 
 @pytest.mark.parametrize(("runner", "output", "outcomes", "said"), NAMED, ids=[row[0] for row in NAMED])

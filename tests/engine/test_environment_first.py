@@ -304,13 +304,22 @@ COULD_NOT_RUN = [
     (
         1,
         "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
-        "go version '1.21",
+        "it needs go 1.21.0 or newer",
     ),
+    (1, "go: go.mod requires go >= 1.23.0 (running go 1.21.4; GOTOOLCHAIN=local)", "it needs go 1.23.0 or newer"),
+    (1, "x.go:4:2: undefined: atomic.Pointer\nnote: module requires Go 1.20", "it needs Go 1.20 or newer"),
+    (101, "error: package `a v1.0.0` cannot be built because it requires rustc 1.99 or newer", "needs rustc 1.99"),
+    (1, "CMake Error at CMakeLists.txt:1:\n  CMake 3.28 or higher is required.  You are running", "needs CMake 3.28"),
+    (1, "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.4.0", "needs Meson 1.4.0"),
     (
         1,
         f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",
         "`lint`",
     ),
+    (2, 'Can\'t exec "autopoint": No such file or directory at FileUtils.pm line 293.', "`autopoint`"),
+    (1, 'generate.go:3: running "stringer": exec: "stringer": executable file not found in $PATH', "`stringer`"),
+    (1, "spawn: No such file or directory - ditaa (Errno::ENOENT)", "`ditaa`"),
+    (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "`gperf`"),
     (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
     (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
     (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
@@ -318,6 +327,12 @@ COULD_NOT_RUN = [
     (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
     (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
     (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
+    (1, "touch: cannot touch '/opt/a/b': Read-only file system", "commands may not use /opt/a/b"),
+    (
+        1,
+        "info: syncing channel updates for nightly-x86\nerror: could not create temp root",
+        "nightly-x86 is not installed",
+    ),
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
 ]
 
@@ -337,6 +352,15 @@ def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_repo
     report = Report("junit", cases, passed=1, failed=5)
     assert "tap is not installed" in str(find_missing(1, "node --test", said * 5, report, base))
     assert find_missing(1, "node --test", said, report, base) is None, "only one of them lacks it"
+
+
+def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:
+    case = Case("test_loads(CalcTest)", "failed", "LoadError: cannot load such file -- rack")
+    base = Base({"Gemfile": 'gem "rack"'}, ["lib/calc.rb"])
+    few = Report("closing line", (case,), passed=53, failed=1)
+    assert find_missing(1, "rake test", "", few, base) is None
+    assert set_aside(few, base) == {case.id: "rack is not installed (Gemfile names it)"}
+    assert find_missing(1, "rake test", "", Report("closing line", (case,), passed=0, failed=1), base) is not None
 
 
 def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:

@@ -134,6 +134,11 @@ class Remedies:
                 )
             case "loopback":
                 return "Let commands reach the services of this machine: pass `--network loopback`."
+            case "version":
+                return (
+                    f"Install {missing.name} or newer; `[workspace] env` can set PATH where it is elsewhere than the "
+                    f"one in use.{self._mention_left_out()}"
+                )
             case "submodule":
                 return "Fetch it with `git submodule update --init --recursive`."
             case "permission":

@@ -67,9 +67,10 @@ class PlainProgram(Struct, frozen=True):
 class Missing(Struct, frozen=True):
     """Something that a check lacks in order to report anything."""
 
-    kind: Literal["command", "package", "service", "loopback", "network", "permission", "submodule"]
+    kind: Literal["command", "package", "version", "service", "loopback", "network", "permission", "submodule"]
     name: str
-    """The command or package; for a service, its address; for the network, a host."""
+    """The command or package; a program and the version that is needed; for a service, its address; for the network,
+    a host."""
     why: str = ""
     """The manifest that says it belongs here."""
     language: str = ""
@@ -81,6 +82,8 @@ class Missing(Struct, frozen=True):
         match self.kind:
             case "command":
                 return f"the command `{self.name}` is not found"
+            case "version":
+                return f"it needs {self.name} or newer, and the one here is older"
             case "network":
                 return f"it needs network access ({self.name}), which commands do not have"
             case "service":

@@ -51,6 +51,7 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return None
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
+    found = found or (None if report.passed else _find_newer(text))
     if found is not None:
         return found
     failing = report.failing
@@ -59,7 +60,9 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         lacks = [*_list_lacks(report, base).values()] or _list_lacks_by_line(text, report, base)
         packages = Counter(one for one in lacks if one.kind == "package" and one.declared)
         most = next((one for one, _ in packages.most_common(1)), None)
-        few = packages.total() > sum(case.outcome != "skipped" for case in report.cases) - packages.total()
+        # Some runners name only the tests that fail.
+        ran = max(sum(case.outcome != "skipped" for case in report.cases), report.passed + report.failed)
+        few = packages.total() > ran - packages.total()
         return most if most is not None and few and not _is_named(most.name, base.goal) else None
     own = _list_own_names(base.paths)
     said = [f"{case.message}\n{case.trace}" for case in failing]
@@ -164,10 +167,15 @@ _NOT_FOUND = re.compile(
     r"(?:^|[\s:'‘`])([\w.+@/-]+)['’`]?: (?:command not found|not found|No such file or directory|Permission denied"
     r"|cannot execute.*)\s*$"
     r"|^\s*'?([\w.-]+)'? is not recognized|command not found: ([\w.+@/-]+)|spawn ([\w.+@/-]+) ENOENT"
-    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'",
+    r"|in _execute_child\n[^']*No such file or directory: '([\w.+@/-]+)'"
+    r"|Can't exec \"([\w.+@/-]+)\": No such|exec: \"([\w.+@/-]+)\": executable file not found"
+    r"|No such file or directory - ([\w.+@-]+) \(Errno::ENOENT|Program '?([\w.+-]+)'? not found or not exec",
     re.MULTILINE,
 )
-_ENDED = r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
+_ENDED = (
+    r"Error 12[67]\b|exit (?:code|status) 12[67]\b|spawn \S+ ENOENT|command not found: |in _execute_child\n"
+    r"|Can't exec \"|executable file not found|Errno::ENOENT|ERROR: Program .* not found"
+)
 
 
 def _find_missing_command(exit_status: int | None, command: str, text: str, base: Base) -> Missing | None:
@@ -189,6 +197,20 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
             return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
+
+
+_TOO_OLD = re.compile(
+    r"(?i)\b(?:requires|invalid) (go|rustc|ruby|php|node|npm)\b(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
+    r"|\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
+    r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"
+    r"|\b(perl) v(\d+(?:\.\d+)*) required"
+)
+
+
+def _find_newer(text: str) -> Missing | None:
+    """A program that is older than the project allows, and the version that it asks for."""
+    found = _TOO_OLD.search(text)
+    return Missing("version", " ".join(filter(None, found.groups()))) if found else None
 
 
 def _is_installed(path: str) -> bool:
@@ -214,7 +236,7 @@ _REFUSED = re.compile(
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
 _DENIED = re.compile(
     r"(?:PermissionError: \[Errno \d+\] [\w ]+|EACCES: [\w ]+, \w+|EROFS: [\w -]+, \w+|[Pp]ermission denied @ \w+ -|"
-    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)"
+    r"Read-only file system)[ :]+['\"]?(/[^\s'\":]+)|['\"‘ ](/[^\s'\"’:]+)['\"’]?: Read-only file system"
 )
 
 
@@ -230,4 +252,5 @@ def _find_elsewhere(said: str) -> Missing | None:
     if _UNREACHABLE.search(said):
         return Missing("network", "another host")
     found = _DENIED.search(said)
-    return Missing("permission", found[1]) if found and "/.bough/" not in found[1] else None
+    path = next(filter(None, found.groups())) if found else ""
+    return Missing("permission", path) if path and "/.bough/" not in path else None

@@ -38,13 +38,18 @@ _TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language
 _LARGEST = 100_000
 _MOST_FILES = 20
 
-_KEY = r"(?:[-*]\s+)?(?!(?:name|uses|if|description|title|deps)\s*[:=])(?:[\w.-]+\s*[:=]\s*)?[|>]?[-+]?\s*"
+_LABELS = r"\s*(?:[-*]\s+)?(?:name|uses|if|description|title|deps)\s*[:=]"
+"""Lines that run nothing, whatever they name."""
+_KEY = r"(?:[-*]\s+)?(?:[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
 """What stands before a command on a line: `- run: `, `test = `, `script: `."""
 _FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\n?|[ \t]*\n)+)"
 """A text of several lines in YAML that stands for one."""
 _PROMPT = r"(?:[$%❯#]\s+)?"
 _CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
-_PLACEHOLDER = r"\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?|\"?\$@\"?"
+_PLACEHOLDER = (
+    r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
+    r"|\"?\$@\"?"
+)
 _HARMFUL = re.compile(
     r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
     r"|deploy\w*|publish\w*|release|upload|twine|push|serve|start|up|down|login)\b"
@@ -54,6 +59,19 @@ _HARMFUL = re.compile(
 
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)[A-Z_][A-Z0-9_]*\b"
 """Variables that only the matrix of a CI service sets."""
+_SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
+"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
+
+
+_IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
+"""The folder of a build that a command is about: before that was built, it is not there."""
+_BUILDS = re.compile(
+    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b"
+    r"|meson setup\b|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$"
+    r"|perl (?:Makefile|Build)\.PL|(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b|python3? setup\.py build"
+    r"|(?:bundle exec )?rake compile\b)"
+)
+"""Commands that build what tests need."""
 
 
 class Stated(NamedTuple):
@@ -61,16 +79,33 @@ class Stated(NamedTuple):
 
     command: str
     path: str
+    built: str = ""
+    """What CI runs before it in the same job to build the project; empty: nothing."""
 
 
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """The most trusted first: CI configuration, then task files, then guides; as often as they occur."""
+    """The most trusted first: CI configuration and the scripts that it runs, then task files, then guides; as often
+    as they occur."""
+    scripts: dict[str, str] = {}
     for pattern in (_CI, _TASK_FILES, _GUIDES):
         named = [path for path in look if path.count("/") < 3 and pattern and re.fullmatch(pattern, path)]
         # One that is named after tests says more about them than one for documents or releases.
         for path in sorted(named, key=lambda path: "test" not in path.lower())[:_MOST_FILES]:
-            for line in _list_lines(path, look.text(path)[:_LARGEST]):
-                yield Stated(line, path)
+            for one in _list_lines(path, look.text(path)[:_LARGEST]):
+                yield one
+                if pattern is _CI and (script := _find_shell_script(one.command, look)):
+                    scripts.setdefault(script, path)
+        for script, path in list(scripts.items())[:_MOST_FILES]:
+            yield from _list_lines(path, look.text(script)[:_LARGEST])
+        scripts.clear()
+
+
+def _find_shell_script(command: str, look: ProjectFiles) -> str:
+    """The file of the project that a command runs in a shell; empty: none."""
+    words = [word.text for word in (split_commands(command) or ((),))[0]]
+    named = words[1:2] if words[:1] in (["bash"], ["sh"]) else words[:1]
+    found = named[0].removeprefix("./") if named else ""
+    return found if found in look.files and find_suffix(found) in ("", "sh", "bash") else ""
 
 
 def rank_told(path: str) -> int:
@@ -90,8 +125,8 @@ def is_guide(path: str) -> bool:
 
 
 def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service alone."""
-    return not (_HARMFUL.search(command) or "${{" in command or "<<" in command or re.search(_UNSET, command))
+    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service or a reader alone."""
+    return not (_HARMFUL.search(command) or re.search(rf"\$\{{\{{|<<|<[\w-]+>|{_UNSET}", command))
 
 
 def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
@@ -108,31 +143,47 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
     return "", ""
 
 
-def _list_lines(path: str, text: str) -> Iterator[str]:
-    folder = ""
-    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", text)
+def _list_lines(path: str, text: str) -> Iterator[Stated]:
+    folder, builds, ci = "", list[str](), is_ci(path)
+    placed = "".join(_place(block) for block in re.split(r"(?m)^(?=\s*- )", text)) if ci else text
+    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", placed)
     for line in _list_code(path, re.sub(r"\\\n\s*", " ", folded)):
+        if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line):
+            folder = ""  # Another shell.
+        builds = [] if re.match(r"\s*(?:steps|jobs)\s*:", line) else builds
         for command in (*_unwrap_calls(line), _unwrap(line)):
             words = split_commands(command)
             if not words:
                 continue
             if words[0][0].text == "cd" and len(words) == 1 and len(words[0]) == 2:
                 folder = words[0][1].text
-            elif folder and not folder.startswith(("/", "~", "$", "-")):
-                yield f"cd {folder} && {command}"
-            else:
-                yield command
-        if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line) and not re.search(r"\bcd\b", line):
-            folder = ""
+                continue
+            inside = folder and not folder.startswith(("/", "~", "$", "-"))
+            found = f"cd {folder} && {command}" if inside else command
+            yield Stated(found, path, " && ".join(builds))
+            if ci and _BUILDS.match(command) and is_harmless(found) and found not in builds:
+                builds.append(f"({found})" if inside else found)
+
+
+def _place(step: str) -> str:
+    """A step of CI whose commands change to the folder that the step names."""
+    named = re.search(r"(?m)^\s*(?:- )?(?:working-directory|workingDirectory|dir):\s*[\"']?([\w./-]+)[\"']?\s*$", step)
+    if not named:
+        return step
+    several = re.sub(r"(\brun:[ \t]*\|[-+]?[ \t]*\n)([ \t]*)", rf"\1\2cd {named[1]}\n\2", step)
+    return re.sub(r"(\brun:[ \t]*)(?=[^\s|>])", rf"\1cd {named[1]} && ", several)
 
 
 def _unwrap(line: str) -> str:
     """The command of a line, without list marks, keys, prompts, quotes and placeholders."""
-    bare = re.sub(rf"^\s*{_KEY}{_PROMPT}", "", line).rstrip(" \t,|>")
+    bare = "" if re.match(_LABELS, line) else re.sub(rf"^\s*{_KEY}{_PROMPT}", "", line).rstrip(" \t,|>")
     bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
-    return re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
+    bare = re.sub(r"^(?:& )?(?=\./\S+\.ps1\b)", "pwsh -File ", bare)
+    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", re.sub(r"\{env_?python\}", "python", bare)).strip()
+    unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
+    return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
 
 
 def _unwrap_calls(line: str) -> Iterator[str]:
@@ -169,13 +220,14 @@ MOST_DEPENDENTS = 4
 """Projects that need this one whose tests run."""
 _DEEPEST = 3
 MOST_PROJECTS = 12
-MOST_CANDIDATES = 8
+MOST_CANDIDATES, MOST_STATED = 8, 4
+"""Candidates for a check, and how many of them the project's files state: CI runs one suite in many ways."""
 _SHOWS = "|".join(path for runner in RUNNERS for path, text, _ in runner.starts if text)
 _PROGRAMS = frozenset(name for language in LANGUAGES for name in language.programs)
 _LAUNCHERS = re.compile(rf"^(?:{'|'.join(language.launchers for language in LANGUAGES if language.launchers)})")
 _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if language.installs))
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
-_TARGET = r"(?:unit[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
+_TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
 _CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
 _NO_PROGRAMS = frozenset(
@@ -271,15 +323,27 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
-    files = list(list_commands(look))
-    stated = [Check(found.command, f"{found.path} runs it") for found in _list_stated(look, known, files)]
-    others = [Check(found.command, f"{found.path} runs it") for found in files if _is_ci_test(found, look)]
+    files = [one for one in list_commands(look) if look.has_folder(find_folder(one.command))]
+    told = list(_list_stated(look, known, files))
+    stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
+    built = next((found for found in told if found.built), None)
+    if built:
+        stated.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
+    others = [
+        Check(found.command, f"{found.path} runs it")
+        for found in files
+        if _is_ci_test(found, look) and _is_there(found, look)
+    ]
     found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *others]
     unique = {check.command: check for check in reversed(found)}
     return [
         replace(unique[command], runner=find_runner_behind(command, look))
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
+
+
+def _is_there(one: Stated, look: ProjectFiles) -> bool:
+    return all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
 
 
 def _is_ci_test(one: Stated, look: ProjectFiles) -> bool:
@@ -330,9 +394,13 @@ def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> b
     project."""
     words = [word.text for word in (split_commands(command) or ((),))[-1]]
     program = last_segment(words[0]) if words else ""
-    if any(word.removeprefix("./") in look.files and re.search(_TESTY, find_stem(word)) for word in words[:2]):
+    runnable = ("", "sh", "bash", "ps1", *(suffix[1:] for suffix in RUNNABLE))
+    scripts = (word for word in words[:3] if word.removeprefix("./") in look.files and find_suffix(word) in runnable)
+    if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    if "rake" in (program, *named[1:2]):  # Its default task is the tests.
+        named = [word for word in named if word not in ("exec", "rake")] or ["test"]
     return program in _PROGRAMS and any(
         re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 from itertools import takewhile
@@ -46,6 +47,11 @@ class ProjectFiles:
         if not folder:
             return self
         return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
+
+    def has_folder(self, folder: str) -> bool:
+        """Whether a folder of this one, or one outside, is there as far as the files show."""
+        inside = posixpath.normpath(folder) if folder else "."
+        return inside == "." or inside.startswith("..") or any(path.startswith(f"{inside}/") for path in self.files)
 
     def home(self, path: str, *manifests: str) -> str:
         """The nearest folder above a file that holds one of the manifests; empty: the top."""

@@ -143,7 +143,7 @@ class Runner:
     near_end: ClassVar[int] = NEAR_END
     named: ClassVar[str] = ""
     """Lines that report one test each by its name, as a pattern with the groups `test` and `outcome`; where
-    a group `skipped` is not empty, it did not run."""
+    a group `skipped` is not empty, it did not run; a group `said` is the beginning of its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
     """What the outcomes in `named` mean; any other is a failure."""
     repeated: ClassVar[str] = ""
@@ -249,7 +249,8 @@ class Runner:
                 said = [] if self.said_before else found[-1][1]
             elif line.strip() and not (self.repeated and re.fullmatch(self.repeated, line.strip())):
                 said.append(line.rstrip())
-        for match, told in found:
+        for match, after in found:
+            told = [*filter(None, [match.groupdict().get("said")]), *after]
             known = self.outcomes.get(match["outcome"] or "", "failed")
             outcome: CaseOutcome = "skipped" if match.groupdict().get("skipped") else known
             trace = "\n".join(told[-MOST_LINES:])

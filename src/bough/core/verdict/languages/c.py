@@ -33,11 +33,14 @@ class CTest(Runner):
     outcomes: ClassVar = {"Passed": "passed", "Skipped": "skipped"}
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
-        """Its tests may be an option that is off."""
         off = re.findall(r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)", look.text("CMakeLists.txt"))
-        for hit in super().projects(look):
-            on = "".join(f" -D{name}=ON" for name in off)
-            yield hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1))
+        return _turn_on(super().projects(look), [f"{name}=ON" for name in off])
+
+
+def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[ProjectCommand]:
+    """The commands with the options that build tests, which are off."""
+    on = "".join(f" -D{option}" for option in off)
+    return [hit._replace(command=hit.command.replace(" && ", f"{on} && ", 1)) for hit in found]
 
 
 class Automake(Runner):
@@ -68,6 +71,12 @@ class Meson(Runner):
     starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
     named = r"\d+/\d+ (?P<test>\S.*?) +(?P<outcome>OK|EXPECTEDFAIL|SKIP|[A-Z]{4,}) +[\d.]+ ?s\b.*"
     outcomes: ClassVar = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+
+    def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
+        texts = look.text("meson_options.txt") + look.text("meson.options")
+        off = re.findall(r"(?i)\boption\s*\(\s*'(\w*tests?)'\s*,[^()]*\bvalue\s*:\s*'?(false|disabled)\b", texts)
+        values = {"false": "true", "disabled": "enabled"}
+        return _turn_on(super().projects(look), [f"{name}={values[value]}" for name, value in off])
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         found = {m[1]: (at, int(m[2])) for at, line in find_last_lines(lines) if (m := re.fullmatch(_MESON, line))}

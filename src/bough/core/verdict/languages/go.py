@@ -231,7 +231,6 @@ class GoLanguage(Language):
         r"(?:no required module provides package|missing go\.sum entry for module providing package"
         r"|cannot find module providing package) (\S+?)[;:]?\s|(go\.mod)(?= file not found)"
         r"|does not contain (main module)|cannot find (main module)"
-        r"|invalid (go version '[^']+')|requires (go >= \S+)"
     )
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"

@@ -98,6 +98,16 @@ class Minitest(Runner):
         r"(?P<total>\d{1,9}) (?:runs|tests), \d+ assertions, (?P<failed>\d{1,9}) failures, (?P<failed2>\d{1,9}) errors"
         r"(?:, (?P<skipped>\d{1,9}) (?:skips|pendings))?.*"
     )
+    named = (
+        r"(?P<unit>(?:Failure|Error): )?(?P<test>(?(unit)\w.*?\([\w:]+\)|[A-Z][\w:]*#\S+?))"
+        r"(?(unit)(?:: (?P<said>.*))?|(?: \[\S+\])?:)(?P<outcome>)"
+    )
+    repeated = r"\d+\) (?:Failure|Error):|=+"
+
+    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
+        """The failing tests; skipped ones, which `--verbose` names in the same way, are left out."""
+        told = re.sub(r"(?m)^ *\d+\) Skipped:\n.*$", "", "\n".join(lines))
+        return super().cases(told.split("\n"), root)
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]

@@ -191,7 +191,10 @@ class Rust(Language):
     frames = r"/rustc/"
     noise = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
     moved = r"error\[E\d+\]"
-    no_package = r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
+    no_package = (
+        r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)"
+        r"|info: syncing channel updates for (\S+)"
+    )
     setups = ((r"Cargo\.toml", "cargo fetch"),)
     installs = "cargo fetch"
 

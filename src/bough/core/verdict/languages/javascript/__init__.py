@@ -11,6 +11,7 @@ from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.plain import make_plain
 from bough.core.verdict.languages.javascript.runners import (
     SUFFIXES,
+    Ava,
     Bun,
     Deno,
     Jest,
@@ -33,7 +34,7 @@ class JavaScriptLanguage(Language):
     test_names = r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"
     comment = "//"
     rank = 1
-    runners = (Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), NodeTestRunner())
+    runners = (Npm(), Vitest(), Jest(), Mocha(), Ava(), Bun(), Deno(), NodeTestRunner())
     manifests = ("package.json",)
     dependency_files = r"(^|/)package\.json$"
     settings = r"(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"

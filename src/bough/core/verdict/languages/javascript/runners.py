@@ -1,10 +1,11 @@
-"""The runners jest, vitest and mocha, which report to a file; bun and deno, of which only the closing lines are read;
+"""The runners jest, vitest and mocha, which report to a file; ava, bun and deno, of which only the output is read;
 npm and its relatives, which run whatever a script of package.json says; and what all of them have in common."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any, ClassVar
@@ -129,7 +130,7 @@ def make_run_command(look: ProjectFiles) -> str:
 def find_test_tool(look: ProjectFiles) -> str:
     """The test tool among a package's dependencies, preferably the one that its test script names; empty: none."""
     known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
-    tools = [name for name in ("vitest", "jest", "mocha") if name in known]
+    tools = [name for name in ("vitest", "jest", "mocha", "ava") if name in known]
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
 
 
@@ -314,6 +315,21 @@ class _Mocha(msgspec.Struct):
     tests: list[_MochaTest]
     pending: list[_MochaTest] = []
     failures: list[_MochaTest] = []
+
+
+class Ava(JavaScript):
+    name = "ava"
+    named = r"(?P<outcome>[✔✘]) (?:\[\w+\]: )?(?P<test>\S.*?)(?: \([\d.]+m?s\))?"
+    outcomes: ClassVar = {"✔": "passed"}
+
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        """The counts follow a short rule; traces and what was covered may follow them."""
+        rule = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].strip() == "─"), None)
+        said = "\n".join(lines[rule:]) if rule is not None else ""
+        told = re.findall(r"(?m)^ +(\d{1,9}) (?:\w+ )?(?:tests? |uncaught )?(passed|failed|skipped|exceptions?)$", said)
+        counts = Counter({word[:4]: int(number) for number, word in told})
+        ended = ClosingLine(rule or 0, counts["pass"], counts["fail"] + counts["exce"], counts["skip"])
+        return ended if told else None
 
 
 class Bun(JavaScript):

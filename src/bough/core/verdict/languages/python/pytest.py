@@ -258,7 +258,11 @@ def find_pytest_sign(look: ProjectFiles) -> str:
     if any(last_segment(path) == "conftest.py" for path in look):
         return "there is a conftest.py"
     for path in look:
-        if path.count("/") < 2 and re.fullmatch(_DEPENDENCIES, path) and re.search(r"\bpytest\b", look.text(path)):
+        if (
+            path.count("/") < 2
+            and re.fullmatch(_DEPENDENCIES, path)
+            and re.search(r"(?<!flake8-)\bpytest\b", look.text(path))
+        ):
             return f"{path} names pytest"
     return ""
 

@@ -168,12 +168,12 @@ def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
     texts = [look.text(test) for test in tests]
     if any(re.search(r"^\s*(import|from) pytest\b|^(async )?def test", text, re.MULTILINE) for text in texts):
         return False
-    return any(re.search(r"^\s*(import|from) unittest\b", text, re.MULTILINE) for text in texts)
+    return any(re.search(r"^\s*(import|from) (\w+\.)*unittest\b", text, re.MULTILINE) for text in texts)
 
 
 def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
-    """The command that discovers all these tests; empty: none does. It finds tests only in packages below its starting
-    folder, and only by one pattern."""
+    """The command that discovers all these tests; empty: none does. Discovery finds tests only in packages below its
+    starting folder, and only by one pattern."""
     named = {"test*.py" if last_segment(path).startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
         return ""
@@ -181,13 +181,12 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
     folders = {parent_folder(path) for path in tests}
     if all(_is_package(look, folder) for folder in folders):
         return f"{find_interpreter(look)} -m unittest discover{pattern}"
-    tops = {folder.partition("/")[0] for folder in folders}
-    if len(tops) == 1 and (top := tops.pop()):
-        inner = look.inside(top)
-        below = {folder[len(top) + 1 :] for folder in folders}
-        if all(_is_package(inner, folder) for folder in below):
-            return f"{find_interpreter(look)} -m unittest discover -s {quote(top)}{pattern}"
-    return ""
+    tops = sorted({folder.partition("/")[0] for folder in folders})
+    for top in tops:
+        below = {folder[len(top) + 1 :] for folder in folders if folder.partition("/")[0] == top}
+        if not top or not all(_is_package(look.inside(top), folder) for folder in below):
+            return ""
+    return " && ".join(f"{find_interpreter(look)} -m unittest discover -s {quote(top)}{pattern}" for top in tops)
 
 
 def _is_package(look: ProjectFiles, folder: str) -> bool:
