@@ -1,5 +1,5 @@
-"""Parses Python, for everybody who does. One at a time, because CPython 3.11 counts how deep it is in one
-place for all threads: when a thread is interrupted halfway, another one's text fails with a `SystemError`."""
+"""Parses Python, for everybody who does. One at a time, because CPython 3.11 counts how deep it is in one place for all
+threads: when a thread is interrupted halfway, another one's text fails with an internal error."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
     Exit status: 0 when nothing is refuted, else 3.
     """
     from bough.app import open_journal
-    from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
+    from bough.interfaces.terminal.evidence import render_closing, render_evidence, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
 
@@ -56,7 +56,7 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         page.paragraph(text=f"{name} has no requirements: an older version of bough wrote it, or it has not started.")
         return status
     page.line(render_totals(table))
-    print_evidence(page, table, whole=full)
+    page.lines(render_evidence(table, page.width, whole=full))
     goal = next(iter(found.tasks.values()), None)
     if goal is not None and goal.verdict is not None and goal.verdict.unseen:
         page.paragraph(text=goal.verdict.unseen)
