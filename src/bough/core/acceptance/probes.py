@@ -98,7 +98,7 @@ _PROBE = {
             "whole requirement if it is shorter.",
         },
         "folder": {"type": "string", "description": "Only if the form asks for it: the folder of the package."},
-        "text": {"type": "string", "description": "The whole file: one to six tests, its cases; at most 60 lines."},
+        "text": {"type": "string", "description": "The whole file: its cases, one to four tests; at most 60 lines."},
     },
     "required": ["says", "quote", "text"],
     "additionalProperties": False,
