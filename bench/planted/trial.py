@@ -13,8 +13,10 @@ import os
 import re
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.verdict.probe_forms import find_passed
 from planted.works import Variant, laid_out, tests_said
 
+_ASKED: dict[Path, threading.Lock] = defaultdict(threading.Lock)
 Ask = Callable[[Document], Document]
 """From a request for chat completions to the message that answers it."""
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
@@ -49,10 +52,11 @@ def forwarded(base_url: str, model: str, key: str, answers: Path) -> Ask:
 
     def ask(request: Document) -> Document:
         kept = answers / f"{name_of(request)}.json"
-        if not kept.exists():
-            message = over_the_wire(request)
-            answers.mkdir(parents=True, exist_ok=True)
-            kept.write_text(json.dumps(message))
+        with _ASKED[kept]:  # Variants of one work that are tried at once ask the same.
+            if not kept.exists():
+                message = over_the_wire(request)
+                answers.mkdir(parents=True, exist_ok=True)
+                kept.write_text(json.dumps(message))
         answer: Document = json.loads(kept.read_text())
         return answer
 

@@ -294,7 +294,7 @@ def test_the_price_of_an_alias_is_that_of_the_model_that_answered() -> None:
 
     usage = Usage(1000, 10)
     assert (
-        _compute_price("openai", "some-alias", usage, "gpt-4o-mini")
+        _compute_price("openai", "some-alias", None, usage, "gpt-4o-mini")
         == compute_price("openai", "gpt-4o-mini", usage)
         is not None
     )

@@ -41,6 +41,13 @@ def test_tests_of_a_file_that_could_not_be_loaded_are_not_new() -> None:
     assert find_added(now, base) == ("u.py::test_b",)
 
 
+def test_each_new_test_comes_before_the_further_cases_of_others() -> None:
+    base = Report("junit", (Case("t.py::test_old", "passed"),), passed=1)
+    names = ("t.py::test_many[a]", "t.py::test_many[b]", "t.py::test_many[c]", "t.py::test_one", "t.py::test_old")
+    now = Report("junit", tuple(Case(name, "passed") for name in names), passed=5)
+    assert find_added(now, base) == (names[0], names[3], names[1], names[2])
+
+
 def test_a_pass_says_how_many_tests_were_fixed() -> None:
     def cases(*outcomes: CaseOutcome) -> tuple[Case, ...]:
         return tuple(Case(f"t.py::test_{number}", outcome) for number, outcome in enumerate(outcomes))

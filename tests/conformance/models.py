@@ -10,7 +10,7 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.dialect import HttpModel, Options
+from bough.adapters.models.dialect import DEFAULT, HttpModel, Options
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.gemini import GeminiModel
 from bough.adapters.models.providers import DIALECTS as KNOWN
@@ -34,10 +34,10 @@ assert set(DIALECTS) == set(KNOWN), "a protocol that nobody holds to the others'
 
 
 def model(
-    dialect: str, client: wires.Client, url: str, timeout: float, key: str = KEY, options: Options | None = None
+    dialect: str, client: wires.Client, url: str, timeout: float, key: str = KEY, options: Options = DEFAULT
 ) -> HttpModel:
     kind, name, below, variable = MODELS[dialect]
-    return kind(client, Endpoint(name, f"{url}{below}", key, variable), timeout, options=options)
+    return kind(client, Endpoint(name, f"{url}{below}", key, variable), timeout, options)
 
 
 async def failure(dialect: str, url: str, timeout: float = 5, key: str = KEY) -> Unavailable:

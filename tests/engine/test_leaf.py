@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,16 @@ from bough.core import events as e
 from bough.core.errors import Refused, TransientError
 from bough.core.messages import Answer, Call, Said
 from bough.core.tree.task_state import State
-from bough.testing import ScriptedModel, call, say
+from bough.engine import perform
+from bough.testing import Fuse, ScriptedModel, call, say
+from bough.testing.fuse import Blown
 from bough.testing.scripted import combine_answers, raw_call
-from tests.harness import CALC, FIXED, TEST, git, make_project, run_to_end
+from tests.harness import CALC, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 BREAK = call("edit", path="calc.py", old="a - b", new="a * b")
 DONE = call("done", summary="add adds")
+READ = call("read", path="calc.py")
 
 
 def test_a_goal_is_completed_by_its_check_and_by_nothing_else(tmp_path: Path) -> None:
@@ -213,6 +217,38 @@ def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path
     results = journal.of(e.ToolFinished)[:5]
     assert "1" in results[4].output
     assert [bool(result.tree) for result in results] == [False, False, True, True, False]
+
+
+def test_a_call_that_only_reads_is_written_with_its_result_or_shown_as_running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def points(folder: str, reads: Answer) -> list[str]:
+        fuse = Fuse()
+        asyncio.run(begin(make_project(tmp_path / folder), ScriptedModel([reads, FIX, DONE]), fuse=fuse))
+        return [point for point in fuse.points if "Tool" in point or "tool" in point]
+
+    written = points("quick", READ)
+    both = ["before append ToolStarted+ToolFinished", "after append ToolStarted+ToolFinished"]
+    assert written[:4] == ["before tool read", "after tool read", *both]
+    assert written[4:7] == ["before append ToolStarted", "after append ToolStarted", "before tool edit"]
+    monkeypatch.setattr(perform, "QUICK", 0.0)
+    assert points("slow", call("search", pattern="def"))[:4] == [
+        "before tool search",
+        "before append ToolStarted",
+        "after append ToolStarted",
+        "after tool search",
+    ]
+
+
+def test_a_read_that_a_crash_cut_off_runs_again(tmp_path: Path) -> None:
+    project, fuse = make_project(tmp_path / "p"), Fuse()
+    asyncio.run(begin(make_project(tmp_path / "q"), ScriptedModel([READ, FIX, DONE]), fuse=fuse))
+    with pytest.raises(Blown):
+        fatal = Fuse(fuse.points.index("after tool read"))
+        asyncio.run(begin(project, ScriptedModel([READ, FIX, DONE]), fuse=fatal))
+    outcome = asyncio.run(resume(project, ScriptedModel([FIX, DONE])))
+    first, *_ = asyncio.run(journal_of(project)).of(e.ToolFinished)
+    assert outcome.completed and not first.interrupted and "a - b" in first.output
 
 
 def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:

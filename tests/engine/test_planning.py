@@ -18,6 +18,7 @@ from bough.core.messages import Answer, Prompt, Said
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import State
+from bough.core.workflow.writing import write_workflow
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal, by_progress, journal_of, make_project
@@ -300,12 +301,12 @@ def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
         asked.append(steps)
         async with open_session(project) as other:
             (name,) = await other.store.runs()
-            waiting = await run_messages.find_proposal(other, name)
-            assert waiting.task == "goal" and [step.name for step in waiting.plan.goal.steps] == [s.name for s in steps]
+            waiting, plan = await run_messages.find_proposal(other, name)
+            assert waiting.task == "goal" and [step.name for step in plan.goal.steps] == [s.name for s in steps]
             own = (
                 Approval("change", "squares first")
                 if len(asked) == 1
-                else run_messages.read_own_plan(waiting.plan, waiting.text)
+                else run_messages.read_own_plan(plan, write_workflow(plan))
             )
             await run_messages.rule_on_plan(other, name, waiting, own)
         await asyncio.Event().wait()

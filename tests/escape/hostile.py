@@ -206,9 +206,12 @@ def the_dashboard_of_a_run_imports_the_project(place: Place) -> list[str]:
 def a_button_of_the_dashboard_imports_the_project(place: Place) -> list[str]:
     from bough.interfaces.web import actions
 
+    async def press() -> None:
+        await (await actions.start_bough(place.project, "resume", "latest")).has_ended()
+
     shadowed(place)
     with contextlib.suppress(BoughError):
-        asyncio.run(actions.resume(place.project, "latest", b"{}"))
+        asyncio.run(press())
     return place.ran
 
 

@@ -23,7 +23,7 @@ from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
 from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
 from bough.views import telling
-from bough.views.details import describe_round, point_of
+from bough.views.details import point_of
 from bough.views.event_lines import NEWS, Teller
 from bough.views.formatting import count_cells
 from bough.views.next_steps import list_next_steps
@@ -178,7 +178,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [describe_round(point_of(point)) for point in list_points(GOAL, records)] == [
+    assert [point_of(point).words for point in list_points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",

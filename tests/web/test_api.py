@@ -13,10 +13,13 @@ import pytest
 
 from bough.core import events as e
 from bough.core.budget.limits import Limits
+from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
+from bough.interfaces.cli import backlog_run
 from bough.interfaces.cli.entry import run_command_line
+from bough.interfaces.web import actions
 from tests.web import journals
 from tests.web.serving import Served, serve
 from tests.web.sources import sources
@@ -91,6 +94,25 @@ def test_every_list_is_shown_and_changed_and_what_cannot_be_is_refused(tmp_path:
             refused = made.tell(action, body)
             assert refused.status_code in (404, 409) and says in refused.json()["error"], refused.text
         assert "then-that cannot begin" in made.tell("drop_goal", {"list": "backlog", "goal": "fix-it"}).text
+
+
+def test_what_the_form_of_a_night_says_is_what_the_command_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = list[str]()
+
+    async def refuse(root: Path, command: str, *words: str) -> None:
+        said.extend(words)
+        raise UsageError("not now")
+
+    monkeypatch.setattr(actions, "start_bough", refuse)
+    journals.write(tmp_path, "amber-heron", journals.large(3, 2, over=True))
+    chosen = {"cost": 20, "per_goal": 2.5, "disk": 4, "give_up": True, "partial": True, "draft": True}
+    with pytest.raises(UsageError, match="not now"):
+        asyncio.run(actions.act(tmp_path, "", "start_night", json.dumps(chosen).encode()))
+    wanted = {"cost": 20.0, "per_goal": 2.5, "max_disk": 4.0, "give_up": True, "partial": True, "pr": "draft"}
+    with backlog_run.run.make_context("run", said) as context:
+        assert {name: context.params.get(name) for name in wanted} == wanted
 
 
 def test_a_live_run_says_what_runs_and_its_last_line(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ export function NightGoals({ project, night, live, refresh }: { project: string;
     if (button && document.activeElement === document.body) (button.disabled ? button.parentElement!.querySelector<HTMLButtonElement>("button:enabled") : button)?.focus();
   });
   const send = (action: string, body: object = {}) => act(action, { list: night.list, ...body });
-  const move = (goal: Goal, before: string, id: string) => { kept.current = id; void send("move_goal", { goal: goal.name, before }); };
+  // Pressed again before the list has come back, it would ask for the same place again.
+  const move = (goal: Goal, before: string, id: string) => { if (busy) return; kept.current = id; void send("move_goal", { goal: goal.name, before }); };
   const goals = night.groups.flatMap((group) => group.goals);
   const names = goals.map((goal) => goal.name);
   return (
@@ -181,7 +182,7 @@ function StartNight({ top, open, begin, close }: { top: string; open: boolean; b
   const submit = async (form: HTMLFormElement) => {
     const said = Object.fromEntries(new FormData(form)) as Record<string, string>;
     setBusy(true);
-    const begun = await begin({ ...said, jobs: Number(said.jobs), cost: Number(said.cost), per_goal: Number(said.per_goal), give_up: "give_up" in said });
+    const begun = await begin({ ...said, jobs: Number(said.jobs), cost: Number(said.cost), per_goal: Number(said.per_goal), disk: Number(said.disk), give_up: "give_up" in said, partial: "partial" in said, draft: "draft" in said });
     setBusy(false);
     if (begun) close();
   };
@@ -195,9 +196,12 @@ function StartNight({ top, open, begin, close }: { top: string; open: boolean; b
         <label>Limit of one goal in $ <input name="per_goal" type="number" min="0" step="any" placeholder={data.backlog.per_goal ? String(data.backlog.per_goal) : "no limit"} /></label>
         <label>Model or preset <input name="model" list="night-models" placeholder={data.model || "provider:model"} /></label>
         <datalist id="night-models">{data.models.map((each) => <option key={each} value={each} />)}</datalist>
+        <label>Limit on disk in GB <input name="disk" type="number" min="0" step="any" placeholder="no limit" /></label>
         <label>All proven work on one branch <input name="together" placeholder="none; name one, like night-1" /></label>
       </div>
       <label class="tick-box"><input name="give_up" type="checkbox" /> Give up a goal that is stuck instead of waiting for my answer</label>
+      <label class="tick-box"><input name="partial" type="checkbox" /> Branches also for work that is finished and not proven</label>
+      <label class="tick-box"><input name="draft" type="checkbox" /> Push proven branches and open draft pull requests with <code>gh</code></label>
       <p class="actions"><button type="submit" class="first" disabled={busy}><Icon name="moon" /> {open ? "Continue it" : "Start it"}</button><button type="button" class="quiet" onClick={close}>Cancel</button></p>
       {busy && <p class="loading" role="status">Starting: bough reads your files…</p>}
     </form>

@@ -124,13 +124,12 @@ class Spans:
             case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):
                 parts = [{"type": "text", "content": text}]
                 self._add_model_span(task, at, seconds, model, usage, cost, parts, "stop", {"bough.helper": helper})
-            case e.ToolStarted(call=call):
+            case e.ToolFinished(call=call, ok=ok, output=output, seconds=seconds):
                 asked = self._calls.pop((task, call), Call(call, "tool", ""))
                 of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": asked.name}
                 of_it |= {"gen_ai.tool.call.id": call, "gen_ai.tool.type": "function"}
                 of_it |= {"gen_ai.tool.call.arguments": asked.arguments} if self._content else {}
-                self._start(task, call, f"execute_tool {asked.name}", at, of_it, under="attempt")
-            case e.ToolFinished(call=call, ok=ok, output=output):
+                self._start(task, call, f"execute_tool {asked.name}", at - seconds, of_it, under="attempt")
                 result = {"gen_ai.tool.call.result": output} if self._content else {}
                 self._end(task, call, at, result, "" if ok else "tool_error")
                 self._hear(task, "tool", {"type": "tool_call_response", "id": call, "response": output})

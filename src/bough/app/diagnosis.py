@@ -35,6 +35,7 @@ from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.session import open_session
 from bough.app.settings_consent import make_consent
 from bough.core import events as e
+from bough.core.budget.limits import Spend, sum_spends
 from bough.core.errors import BoughError, Unavailable
 from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
@@ -196,10 +197,10 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     )
     if found.may_change:  # The trial shows which one it gets.
         tried = replace(tried, protocol="auto")
-    trial = await try_model(tried)
-    done = len(trial.solved)
-    left = f"; failed: {', '.join(trial.failed)}" if trial.failed else ""
-    says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
+    solved, protocol, why, spend = await try_model(tried)
+    failed = [tiny.name for tiny in TASKS if tiny.name not in solved]
+    left = f"; failed: {', '.join(failed)}" if failed else ""
+    says = f"{len(solved)} of {len(TASKS)} tiny tasks solved{left} ({spend.rounds} rounds, {spend.tokens:,} tokens)"
     short = name.partition("@")[0]
     window = window or find_window(*parse_model_name(name, base_url, env))
     assumed = config.limits.compaction.unknown_window
@@ -207,7 +208,7 @@ async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis
     priced = short in config.prices or has_price(name, base_url, env)
     price = "known" if priced else f'unknown: add [prices] "{short}", or limit runs with --max-tokens'
     return [
-        Diagnosis("protocol", done > 0, f"{trial.protocol} ({trial.why or found.why}); {says}", needed=False),
+        Diagnosis("protocol", bool(solved), f"{protocol} ({why or found.why}); {says}", needed=False),
         Diagnosis("window", bool(window), shown, needed=False),
         Diagnosis("price", priced, price, needed=False),
     ]
@@ -255,23 +256,11 @@ TASKS = (
 TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n        {test}\n"
 
 
-class Trial(Struct, frozen=True):
-    """The result."""
-
-    solved: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-    protocol: str = ""
-    """The protocol in use at the end."""
-    why: str = ""
-    rounds: int = 0
-    tokens: int = 0
-
-
-async def try_model(choices: Choices) -> Trial:
-    """Try a model on three tiny tasks, as runs of their own in a temporary folder: is it usable, and with which
-    protocol? What comes of it is remembered, as with any run."""
+async def try_model(choices: Choices) -> tuple[list[str], str, str, Spend]:
+    """Try a model on three tiny tasks, as runs of their own in a temporary folder: which does it solve, with which
+    protocol at the end and why, and what did it spend? What comes of it is remembered, as with any run."""
     solved: list[str] = []
-    protocol, why, rounds, tokens = "tools", "", 0, 0
+    protocol, why, spent = "tools", "", list[Spend]()
     with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
         folder = Path(place)
         (folder / "calc.py").write_text("")
@@ -284,11 +273,10 @@ async def try_model(choices: Choices) -> Trial:
                 records = await opened.store.read(outcome.run, kinds=("AttemptStarted",))
             begun = [record.event for record in records if isinstance(record.event, e.AttemptStarted)]
             protocol, why = (begun[-1].protocol, begun[-1].why) if begun else (protocol, why)
-            rounds, tokens = rounds + outcome.spend.rounds, tokens + outcome.spend.tokens
+            spent.append(outcome.spend)
             if outcome.completed:
                 solved.append(tiny.name)
-    failed = tuple(tiny.name for tiny in TASKS if tiny.name not in solved)
-    return Trial(tuple(solved), failed, protocol, why, rounds, tokens)
+    return solved, protocol, why, sum_spends(spent)
 
 
 _SECRET = "bough-doctor-canary"

@@ -4,7 +4,7 @@ predicted it better, and a comparison of both on held-out runs."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,7 +24,7 @@ from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
 from bough.core.conversation import context
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import NewerRun, TransientError, UsageError
-from bough.core.ids import GOAL
+from bough.core.ids import parent_path
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import (
@@ -250,6 +250,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
     room = run.rules.planning.max_depth
+    parents = {parent_path(path) for path in view.tasks}  # The others did something themselves.
     return Lesson(
         run=name,
         goal=goal,
@@ -266,15 +267,9 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
         requirements=task.asked,
         room=room,
         rounds=view.spend.rounds,
-        leaves=_leaves({path: seen.state for path, seen in view.tasks.items()}),
+        leaves=max(1, sum(path not in parents and seen.state is State.COMPLETED for path, seen in view.tasks.items())),
         files=tuple(paths),
     )
-
-
-def _leaves(states: Mapping[str, State]) -> int:
-    """Tasks that did something themselves and completed."""
-    parents = {path.rpartition("/")[0] or GOAL for path in states if path != GOAL}
-    return max(1, sum(1 for path, state in states.items() if state is State.COMPLETED and path not in parents))
 
 
 # ── what is kept ────────────────────────────────────────────────────────────────────────────────────────────────────

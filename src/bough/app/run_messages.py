@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.sandboxes.approval import YES, Permit
@@ -25,7 +24,6 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.core.workflow.loading import load
-from bough.core.workflow.writing import write_workflow
 from bough.ports import Approval
 from bough.views.waiting import KINDS, Waiting, WaitingView
 
@@ -150,22 +148,6 @@ async def _require_unfinished(journal: Journal, name: str) -> None:
         raise UsageError(f'{name} is finished: `bough run --continue {name} "…"` follows up on it.')
 
 
-class Proposal(Struct, frozen=True):
-    """A plan that waits for a person's answer."""
-
-    waiting: Waiting
-    plan: Plan
-
-    @property
-    def task(self) -> str:
-        return self.waiting.task
-
-    @property
-    def text(self) -> str:
-        """The plan as TOML, for editing."""
-        return write_workflow(self.plan)
-
-
 def read_own_plan(plan: Plan, text: str) -> Approval:
     """A person's answer to a plan that they edited as TOML."""
     goal = load(text, "plan.toml", inputs={}).plan.goal
@@ -173,22 +155,21 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
     return Approval("own", steps=goal.steps, requirements=changed)
 
 
-async def find_proposal(journal: Journal, name: str, task: str = "") -> Proposal:
-    """The plan that waits for an answer; of several, that task's."""
+async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:
+    """The plan that waits for an answer, and what waits; of several, that task's."""
     for each in await list_waiting(journal, name):
         if each.plan is not None and task in ("", each.task):
-            return Proposal(each, each.plan)
+            return each, each.plan
     raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
 
 
-async def rule_on_plan(journal: Journal, name: str, proposal: Proposal, approval: Approval) -> None:
+async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: Approval) -> None:
     """Record the answer. The process that runs the run sees it and stops asking."""
-    task = proposal.task
     if approval.steps:
-        step = (await journal.task(name, task)).step
+        step = (await journal.task(name, waiting.task)).step
         validate_plan(Plan(replace(step, steps=approval.steps)))
-    said = e.PlanRuled(task, approval.says, approval.wish, approval.steps, approval.requirements, find_person())
-    await answer_once(journal, name, proposal.waiting, said)
+    chosen = (approval.says, approval.wish, approval.steps, approval.requirements)
+    await answer_once(journal, name, waiting, e.PlanRuled(waiting.task, *chosen, find_person()))
 
 
 class AskAnywhere:

@@ -64,9 +64,8 @@ async def open_ports(
     fence, inbox, hidden = Fence(), Inbox(), list_secrets(project.env, models.values())
     env = make_env(project.env, hidden, project.config.sandbox.env)
     # Of bough's own agents and of outside ones; None: nobody can answer.
-    wait, asks = project.config.approve.wait, None
-    if watch.permit or wait:
-        asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded)
+    wait = project.config.approve.wait
+    asks = AskAnywhere(inbox, watch.permit, wait, find_person(), watch.recorded) if watch.permit or wait else None
     sandbox = fence_sandbox(_open_sandbox(project, env, asks), fence)
     agents = None
     if outside and outside.names:

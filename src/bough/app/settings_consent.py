@@ -1,10 +1,15 @@
-"""Whether a repository's settings may go beyond the defaults: the person's answers, and asking them once."""
+"""The settings that apply in a project: where each comes from, and whether the repository's own may go beyond the
+defaults: the person's answers, and asking them once."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from bough import config
 from bough.adapters.consent_store import Consents
@@ -15,14 +20,8 @@ from bough.app.journal import require_folder
 def list_open_wishes(folder: Path | str) -> tuple[Path, dict[str, str]]:
     """The project around a folder, and what its settings ask for that the person has neither allowed nor refused."""
     root, env = find_root(require_folder(folder)), dict(os.environ)
-    said, found = Consents(env).of(root), dict[str, str]()
-
-    def note(wishes: Mapping[str, str]) -> Collection[str]:
-        answered = (*said.allowed.items(), *said.refused.items())
-        found.update({name: value for name, value in wishes.items() if (name, value) not in answered})
-        return ()
-
-    config.list_layers(root, env, note)
+    found: dict[str, str] = {}
+    config.list_layers(root, env, make_consent(root, env, ask=lambda _, wishes: found.update(wishes)))
     return root, found
 
 
@@ -65,3 +64,55 @@ def make_consent(
         return allowed
 
     return allow
+
+
+# ── what applies ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+DEFAULT = "default"
+
+
+class Setting(Struct, frozen=True):
+    name: str
+    value: str
+    source: str
+    """A file, a variable, or `default`."""
+
+
+class EffectiveSettings(Struct, frozen=True):
+    person_file: str
+    """Where the person's own settings are, or would be."""
+    project_file: str
+    settings: tuple[Setting, ...]
+    ignored: dict[str, str]
+    """What the repository asks for and the person has not allowed."""
+
+
+def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
+    """The settings that are set; with `everything`, the defaults too."""
+    env = dict(os.environ)
+    root = find_root(require_folder(folder))
+    ignored: dict[str, str] = {}
+    found = config.list_layers(root, env, make_consent(root, env, tell=ignored.update))
+    sources: dict[tuple[str, str], str] = {}
+    for place, table in found:
+        for section, values in table.items():
+            for key in values:
+                variable = f"${config.make_variable_name(section, key)}"
+                sources[section, key] = variable if place == "environment" else place
+    loaded = config.load_config(root, env, make_consent(root, env))
+    every = [(section, key) for section, keys in config.SECTIONS.items() for key in keys]
+    every += [(section, key) for section in sorted(config.NAMED) for key in getattr(loaded, section)]
+    named = every if everything else sources
+    settings = tuple(
+        Setting(f"{section}.{key}", _render_value(loaded, section, key), sources.get((section, key), DEFAULT))
+        for section, key in named
+    )
+    return EffectiveSettings(found[0][0], found[1][0], settings, ignored)
+
+
+def _render_value(loaded: config.Config, section: str, key: str) -> str:
+    """The value as it is written in a file."""
+    within: Any = getattr(loaded, section)
+    value = within[key] if isinstance(within, dict) else getattr(within, key)
+    plain = msgspec.to_builtins(value)
+    return "" if plain is None else msgspec.json.encode(plain).decode()

@@ -8,8 +8,8 @@ import hashlib
 import os
 import re
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -87,7 +87,7 @@ class Serving:
     async def serve(self) -> Ended:
         """Run tasks until it is drained, or was unresponsive for so long that others have taken its tasks."""
         member = self._member
-        with _FolderLock(self._session.home):
+        with _lock_folder(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
                 await asyncio.to_thread(import_module, name)
             await asyncio.to_thread(member.join)
@@ -233,21 +233,17 @@ def _require_shared_store(store: Store) -> PostgresStore:
     return journal
 
 
-class _FolderLock:
+@contextmanager
+def _lock_folder(home: Path) -> Iterator[None]:
     """One worker per folder: two would share checkouts."""
-
-    def __init__(self, home: Path) -> None:
-        self._path = home / "worker.lock"
-
-    def __enter__(self) -> None:
-        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    lock = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            os.close(self._fd)
             raise UsageError(
-                f"Another worker is running in {self._path.parent.parent}: give this one a folder of its own (--dir)."
+                f"Another worker is running in {home.parent}: give this one a folder of its own (--dir)."
             ) from None
-
-    def __exit__(self, *exc: object) -> None:
-        os.close(self._fd)
+        yield
+    finally:
+        os.close(lock)

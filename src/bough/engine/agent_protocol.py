@@ -24,6 +24,7 @@ from bough.core.ladder.tactics import Tactic, choose_tactic
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
 from bough.core.textual import paths, task_files
+from bough.core.textual.python_source import parse_python
 from bough.core.textual.reading import read_calls
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
@@ -65,11 +66,12 @@ async def try_protocol(task: Task, runtime: TaskRuntime, role: Role, tier: Tier)
 def _is_right(call: Call) -> bool:
     try:
         given = json.loads(call.arguments)
-        tree = ast.parse(given["content"])
+        tree = parse_python(given["content"])
         named = given["path"].rpartition("/")[2] == "words.py"
-    except (ValueError, SyntaxError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return False
-    written = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "slug"]
+    body = tree.body if tree is not None else []
+    written = [node for node in body if isinstance(node, ast.FunctionDef) and node.name == "slug"]
     return call.name == "write" and named and bool(written) and "NotImplementedError" not in given["content"]
 
 

@@ -54,6 +54,8 @@ from bough.engine.task_workspace import (
 from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
+QUICK = 1.0
+"""Seconds after which a call that only reads is shown as running."""
 
 
 def perform(command: c.Command, task: Task, runtime: TaskRuntime) -> Batches:
@@ -155,17 +157,31 @@ async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, by
 
 async def _run_tools(command: c.RunTools, task: Task, runtime: TaskRuntime) -> Batches:
     specs = {spec.name: spec for spec in _for_role(get_attempt(task).role, runtime.ports.tools.specs)}
+    withheld = {spec.name for spec in runtime.ports.tools.specs} - specs.keys()
     well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
     for calls in _group_calls(command.calls, specs):
-        # Durable before the call runs: a call that was started and has no result was interrupted.
-        yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
-        withheld = {spec.name for spec in runtime.ports.tools.specs} - specs.keys()
-        acts = [_run_tool(call, task, runtime, _is_writing(call, specs), well, call.name in withheld) for call in calls]
-        # One alone needs no task of its own, which the loop would start, wake and end.
-        each = await asyncio.gather(*acts) if len(acts) > 1 else [await acts[0]]
-        events = list(chain.from_iterable(each))
-        if any(_is_writing(call, specs) for call in calls):
+        writing = _is_writing(calls[0], specs)
+        begun: list[e.AnyEvent] = [e.ToolStarted(call.id, writing) for call in calls]
+        act = partial(_run_tool, task=task, runtime=runtime, writes=writing, well=well)
+        if writing:
+            # Durable before the call runs: a call that was started and has no result was interrupted.
+            yield begun
+            events = await act(calls[0], withheld=calls[0].name in withheld)
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
+        else:
+            # A call that only reads can run again after a crash: its beginning is written early only for those who
+            # watch.
+            running = asyncio.gather(*(act(call, withheld=call.name in withheld) for call in calls))
+            try:
+                await asyncio.wait((running,), timeout=QUICK)
+                if not running.done():
+                    yield begun
+                    begun = []
+                events = [*begun, *chain.from_iterable(await running)]
+            finally:
+                if not running.done():
+                    running.cancel()
+                    await asyncio.wait((running,))
         yield events
 
 

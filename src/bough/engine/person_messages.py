@@ -19,7 +19,6 @@ from bough.core.journal.round_fold import PERSON
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.message_reading import (
-    HEAR,
     Heard,
     find_owner,
     list_demands,
@@ -29,6 +28,7 @@ from bough.core.planning.message_reading import (
     read_heard,
 )
 from bough.core.planning.plan import Step
+from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
 from bough.engine.consult import consult

@@ -18,7 +18,6 @@ import acp
 import msgspec
 from acp import helpers as made
 from acp import schema
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough import __version__
@@ -50,12 +49,6 @@ KINDS: dict[str, schema.ToolKind] = {
 }
 SHOWN = 4_000
 """Maximum characters of a tool's output that are sent to the editor."""
-
-
-class SavedSession(Struct):
-    """A session on disk: an editor may load it in another process."""
-
-    runs: list[str] = []
 
 
 class EditorSession:
@@ -110,9 +103,11 @@ class EditorSession:
 
     def _plan(self, task: str, title: str, state: State) -> None:
         self._steps[task] = (title, state)
-        self.send(
-            made.update_plan(made.plan_entry(title, status=_map_status(state)) for title, state in self._steps.values())
-        )
+        entries = []
+        for title, state in self._steps.values():
+            status: schema.PlanEntryStatus = "pending" if state is State.PENDING else "in_progress"
+            entries.append(made.plan_entry(title, status="completed" if state in SETTLED else status))
+        self.send(made.update_plan(entries))
 
     def _make_tool_start(self, task: str, call: Call) -> schema.ToolCallStart:
         given: Any = None
@@ -166,14 +161,10 @@ class EditorSession:
             what = f"The settings in {root} ask for more than the defaults. Allow that here, from now on?\n{listed}"
             answer_wishes(root, wishes, allowed=await self.permits(what, "Allow it", "Do not allow it"))
 
-    async def _defer_question(self, question: str) -> None:
-        """The next prompt answers it; nothing waits for it meanwhile."""
-        return
-
     def watch(self) -> RunObserver:
-        return RunObserver(
-            self.stop, recorded=self.recorded, approve=self._approve, ask=self._defer_question, permit=self._permit
-        )
+        """The next prompt answers a question; nothing waits for it meanwhile."""
+        seen = RunObserver(self.stop, recorded=self.recorded, approve=self._approve, permit=self._permit)
+        return seen.or_later(True)
 
     # ── what a prompt does ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -182,7 +173,7 @@ class EditorSession:
         await self._ask_consent()
         async with open_session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
-            last = await opened.view(kept.runs[-1]) if kept.runs else None
+            last = await opened.view(kept[-1]) if kept else None
             if last is not None and last.status not in OVER:
                 tell = run_messages.answer_question if last.status == "waiting" else run_messages.say_to_run
                 await tell(opened, last.name, text)
@@ -194,13 +185,13 @@ class EditorSession:
             await self._end(opened, outcome)
             return outcome
 
-    def _watch_name(self, opened: Session, kept: SavedSession) -> RunObserver:
+    def _watch_name(self, opened: Session, kept: list[str]) -> RunObserver:
         """Save the run's name in the session as soon as it has one."""
         watch = self.watch()
 
         def recorded(record: e.Record) -> None:
             if isinstance(record.event, e.RunStarted):
-                kept.runs.append(record.run)
+                kept.append(record.run)
                 self.keep(opened, kept)
             self.recorded(record)
 
@@ -238,7 +229,7 @@ class EditorSession:
     async def replay(self) -> None:
         """Replay the events of the session's runs."""
         async with open_session(self.folder) as opened:
-            for name in self.load(opened).runs:
+            for name in self.load(opened):
                 records = await opened.store.read(name)
                 for record in sorted(records, key=lambda record: record.seq):
                     if isinstance(record.event, e.RunStarted):
@@ -254,14 +245,15 @@ class EditorSession:
     def _find_place(self, opened: Session) -> Place:
         return Place(opened.home, f"sessions/{self.id}.json")
 
-    def load(self, opened: Session) -> SavedSession:
+    def load(self, opened: Session) -> list[str]:
+        """The names of its runs: an editor may load it in another process."""
         place = self._find_place(opened)
-        return msgspec.json.decode(place.read(), type=SavedSession) if place.is_regular() else SavedSession()
+        return msgspec.json.decode(place.read(), type=dict[str, list[str]])["runs"] if place.is_regular() else []
 
-    def keep(self, opened: Session, kept: SavedSession) -> None:
+    def keep(self, opened: Session, runs: list[str]) -> None:
         place = self._find_place(opened)
         place.make_parents()
-        place.write(msgspec.json.encode(kept))
+        place.write(msgspec.json.encode({"runs": runs}))
 
 
 class Agent:
@@ -323,12 +315,6 @@ class Agent:
     async def cancel(self, session_id: str, **given: Any) -> None:
         if session_id in self._talks:
             self._talks[session_id].stop.request(now=True)
-
-
-def _map_status(state: State) -> schema.PlanEntryStatus:
-    if state in SETTLED:
-        return "completed"
-    return "pending" if state is State.PENDING else "in_progress"
 
 
 def _extract_text(prompt: Iterable[Any]) -> str:

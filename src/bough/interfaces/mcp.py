@@ -56,16 +56,10 @@ class Commands:
 
     def argv(self, command: str, *arguments: str) -> list[str]:
         # What an agent passes comes after `--`, so it is never taken for an option.
-        return [command, "--dir", str(self.folder), *arguments]
-
-    async def backlog(self, command: str, *arguments: str) -> Any:
-        """The answer of `bough backlog COMMAND`."""
-        return msgspec.json.decode(await self.output("backlog", command, "--json", *arguments))
+        return [*command.split(), "--dir", str(self.folder), *arguments]
 
     async def output(self, command: str, *arguments: str) -> str:
         words = self.argv(command, *arguments)
-        if command == "backlog":  # Its options belong to the word after it.
-            words = [command, arguments[0], *words[1:3], *arguments[1:]]
         process = await open_own(self.folder, *words, out=asyncio.subprocess.PIPE, new_session=False)
         try:
             out, err = await asyncio.wait_for(process.communicate(), LONGEST)
@@ -247,13 +241,13 @@ def _add_backlog(server: MCPServer, commands: Commands) -> None:
         """Put a goal on this project's backlog, which a person works through with `bough backlog run`."""
         options = ["--priority", str(priority), *(["--check", check] if check else [])]
         options += [word for need in needs for word in ("--needs", need)]
-        (added,) = await commands.backlog("add", *options, "--", goal)
-        return dict(added)
+        said = await commands.output("backlog add", "--json", *options, "--", goal)
+        return msgspec.json.decode(said, type=list[dict[str, Any]])[0]
 
     @server.tool(annotations=READS)
     async def backlog_report() -> dict[str, Any]:
         """Where every goal of the backlog stands: proven, not proven, waiting for a person, given up, not begun."""
-        return dict(await commands.backlog("report"))
+        return await commands.json("backlog report")
 
 
 def _add_deciding(server: MCPServer, commands: Commands) -> None:

@@ -38,9 +38,10 @@ class Lane(Struct):
     def begin(self, key: str, at: float, work: int, words: str = "") -> None:
         self.open[key] = (at, work, words)
 
-    def end(self, key: str, at: float) -> None:
+    def end(self, key: str, at: float, seconds: float = 0.0) -> None:
+        """`seconds`: how long it took at least; the beginning of something short is written with its end."""
         if (begun := self.open.pop(key, None)) is not None:
-            self.spans.append((begun[0], at, begun[1], begun[2]))
+            self.spans.append((min(begun[0], at - seconds), at, begun[1], begun[2]))
 
 
 class Charts:
@@ -77,8 +78,8 @@ class Charts:
                 self._spend(record, event.cost, event.usage.input + event.usage.output)
             case e.ToolStarted(call=call):
                 lane.begin(call, at, TOOL, lane.tools.get(call, ""))
-            case e.ToolFinished(call=call, passed=passed):
-                lane.end(call, at)
+            case e.ToolFinished(call=call, passed=passed, seconds=seconds):
+                lane.end(call, at, seconds)
                 if passed is not None:
                     self.tests.append((at, record.task, "tool", passed, 0))
             case e.CommandStarted(command=command):
@@ -109,8 +110,6 @@ class Charts:
                 lane.end("you", at)
             case e.TaskHalted() | e.AttemptStarted():
                 _close(lane, at)
-            case _:
-                pass
 
     def _see_run(self, record: e.Record) -> None:
         match record.event:
@@ -127,8 +126,6 @@ class Charts:
             case e.RunHalted() | e.RunFinished() | e.RunResumed():
                 for lane in self.lanes.values():
                     _close(lane, record.at)
-            case _:
-                pass
 
     def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
         self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens, 1))

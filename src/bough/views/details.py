@@ -5,7 +5,6 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core.acceptance.verdict import Verdict
-from bough.core.events import ChildSettled
 from bough.core.messages import Replied
 from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Note
@@ -49,36 +48,23 @@ class Point(Struct, frozen=True):
     at: float
     tree: str
     has_steps: bool
-    attempted: bool
-    """Its own agent was at work."""
-    replied: Replied | None
-    """What that agent said last."""
-    settled: ChildSettled | None
-    """The step that settled last."""
+    words: str
+    """What happened last."""
 
 
 def point_of(task: Task) -> Point:
+    return Point(task.at, task.tree, bool(task.plan.steps), _describe_point(task))
+
+
+def _describe_point(task: Task) -> str:
+    if task.attempt is None and task.plan.steps:
+        settled = list(task.children.settled.values())[-1:]
+        words = [f"its step {step.child} is {describe_state(step.state)}" for step in settled]
+        return words[0] if words else "before its first step"
     messages = task.attempt.messages if task.attempt else ()
     places = range(len(messages) - 1, -1, -1)
     replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
-    settled = list(task.children.settled.values())
-    return Point(
-        task.at, task.tree, bool(task.plan.steps), task.attempt is not None, replied, settled[-1] if settled else None
-    )
-
-
-def describe_point(point: Point) -> str:
-    """What happened last."""
-    if point.attempted or not point.has_steps:
-        return describe_round(point)
-    if point.settled is None:
-        return "before its first step"
-    return f"its step {point.settled.child} is {describe_state(point.settled.state)}"
-
-
-def describe_round(point: Point) -> str:
-    """What happened in the round that ended here."""
-    if point.replied is None:
+    if replied is None:
         return "before its first round"
-    calls = ", ".join(one_line(describe_call(call)) for call in point.replied.calls)
-    return calls or f"says: {first_line(point.replied.text)}"
+    calls = ", ".join(one_line(describe_call(call)) for call in replied.calls)
+    return calls or f"says: {first_line(replied.text)}"

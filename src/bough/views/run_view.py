@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.budget.limits import Limits, Spend, sum_spends
-from bough.core.ids import CONTROL, GOAL, RUN, child_path
+from bough.core.ids import CONTROL, GOAL, RUN, child_path, parent_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State
 from bough.views.task_view import TaskView, make_title, see_task
@@ -139,7 +139,7 @@ class RunView(Struct):
                 self._see_plan(record.task, record.event.steps, record.event.dropped)
             elif isinstance(record.event, e.PlanChanged) and record.event.said:
                 kept = {child_path(record.task, step.name) for step in record.event.steps}
-                gone = [path for path in self.tasks if _is_child_of(path, record.task) and path not in kept]
+                gone = [path for path in self.tasks if parent_path(path) == record.task and path not in kept]
                 self._see_plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
             elif isinstance(record.event, e.ChildHeld):
                 # A step that could start waits for another one; once it starts, its own events explain its state.
@@ -215,10 +215,6 @@ def _add_planned(run: RunView, path: str, step: Step, before: str = "") -> None:
         last = child.name
 
 
-def _is_child_of(path: str, parent: str) -> bool:
-    return path != GOAL and (path.rpartition("/")[0] or GOAL) == parent
-
-
 def _see_run(run: RunView, record: e.Record) -> None:
     match record.event:
         case e.RunStarted() as event:
@@ -245,8 +241,6 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.applied = event.tree
         case e.Undone():
             run.applied = ""
-        case _:
-            pass
 
 
 class Outcome(Struct, frozen=True):

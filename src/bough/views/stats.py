@@ -10,7 +10,6 @@ from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.decide import COMPACTION
 from bough.core.ids import depth
-from bough.core.messages import Usage
 from bough.core.tree.task_state import State
 
 KINDS = (
@@ -103,13 +102,6 @@ class Stats(Struct):
         return found
 
 
-def _charge(made: Stats, tier: str, usage: Usage, cost: float | None) -> None:
-    share = made.tiers.setdefault(tier, Share())
-    share.rounds += 1
-    share.tokens += usage.input + usage.output
-    share.cost += cost or 0.0
-
-
 def compute_stats(records: Iterable[e.Record]) -> Stats:
     made = Stats()
     roles: dict[tuple[str, str], str] = {}
@@ -126,19 +118,14 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
             case e.ChildMerged() as event:
                 merges[*stream, event.child] = event
                 made.merge_seconds += event.verdict.seconds if event.verdict else 0.0
-            case e.ModelAnswered(seconds=seconds, usage=usage, cost=cost):
-                _charge(made, tiers.get(stream, "main"), usage, cost)
-                made.rounds += 1
-                made.seconds += seconds
-                _count_event(made, record.event, roles.get(stream, "builder"), stream in merging)
+            case e.ModelAnswered() as event:
+                who = (tiers.get(stream, "main"), roles.get(stream, "builder"))
+                _charge(made, event, *who, merging=stream in merging)
             case e.ToolFinished(seconds=seconds):
                 made.seconds += seconds
                 made.merge_seconds += seconds if stream in merging else 0.0
-            case e.HelperAnswered(seconds=seconds, usage=usage, cost=cost, helper=helper):
-                _charge(made, "helpers", usage, cost)
-                made.rounds += 1
-                made.seconds += seconds
-                _count_event(made, record.event, helper, stream in merging)
+            case e.HelperAnswered() as event:
+                _charge(made, event, "helpers", event.helper, merging=stream in merging)
             case e.ContextPruned(before=before, after=after):
                 made.pruned += max(0, before - after)
             case e.Compacted(before=before, after=after):
@@ -161,8 +148,6 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.completed += 1
             case e.StateChanged(to=State.FAILED | State.BLOCKED):
                 made.tasks += 1
-            case _:
-                pass
     _count_merges(made, merges.values())
     return made
 
@@ -186,8 +171,14 @@ def _count_merges(made: Stats, merges: Collection[e.ChildMerged]) -> None:
     made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
 
 
-def _count_event(made: Stats, event: e.ModelAnswered | e.HelperAnswered, role: str, merging: bool) -> None:
+def _charge(made: Stats, event: e.ModelAnswered | e.HelperAnswered, tier: str, role: str, *, merging: bool) -> None:
     tokens = event.usage.input + event.usage.output
+    share = made.tiers.setdefault(tier, Share())
+    share.rounds += 1
+    share.tokens += tokens
+    share.cost += event.cost or 0.0
+    made.rounds += 1
+    made.seconds += event.seconds
     if tokens:
         made.tokens_by_role[role] = made.tokens_by_role.get(role, 0) + tokens
     if merging:

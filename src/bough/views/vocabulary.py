@@ -3,10 +3,12 @@ verdicts in words, with their evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
 from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, format_duration
+from bough.views.formatting import first_line, format_count, format_duration
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 _RUNGS = (
@@ -70,6 +72,12 @@ OVER = ("completed", "not_proven", "failed")
 
 def describe_state(state: State) -> str:
     return state.value.replace("_", " ")
+
+
+def describe_roles(tokens: Mapping[str, int]) -> str:
+    """The tokens that each role used, the most first."""
+    ordered = sorted(tokens.items(), key=lambda each: -each[1])
+    return ", ".join(f"{format_count(used)} {ROLES.get(role, role.replace('_', ' '))}" for role, used in ordered)
 
 
 def describe_status(status: str) -> str:

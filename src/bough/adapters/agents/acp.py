@@ -103,7 +103,8 @@ class AcpAgent:
 
 
 class AcpTalk:
-    """One process and one session. Reports are taken in as they come; `heard` returns them in order."""
+    """One process and one session. bough's side of the protocol takes reports as they come and answers permissions, and
+    offers nothing else; `heard` returns the reports in order."""
 
     def __init__(
         self, agent: AcpAgent, pipes: Pipes, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]
@@ -111,7 +112,7 @@ class AcpTalk:
         self._agent, self._pipes, self._rules, self._progress = agent, pipes, rules, progress
         self._folder, self._root = str(workspace.folder), os.path.realpath(workspace.root)
         self._task = workspace.env.get("BOUGH_TASK", "")
-        self._connection = acp.connect_to_agent(cast(acp.Client, _Ears(self)), _Lines(pipes))
+        self._connection = acp.connect_to_agent(cast(acp.Client, self), _Lines(pipes))
         self._session = ""
         self._turn: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
@@ -227,7 +228,10 @@ class AcpTalk:
 
     # ── what it reports ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def take(self, update: Any) -> None:
+    def on_connect(self, conn: Any) -> None:
+        """`connect_to_agent` has returned the connection."""
+
+    async def session_update(self, session_id: str, update: Any, **given: Any) -> None:
         match update:
             case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text)):
                 self._reports += 1
@@ -242,8 +246,6 @@ class AcpTalk:
             case schema.UsageUpdate(used=used, cost=cost):
                 self._input += used
                 self._cost = cost.amount if cost is not None and cost.currency == "USD" else self._cost
-            case _:
-                pass
         self._news.set()
 
     def deed(self, update: Any) -> Deed:
@@ -254,7 +256,18 @@ class AcpTalk:
         found.report(update, self._reports)
         return found
 
-    async def permit(self, update: Any) -> bool:
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[schema.PermissionOption], **given: Any
+    ) -> schema.RequestPermissionResponse:
+        kinds = ("allow_once", "allow_always") if await self._permit(tool_call) else ("reject_once",)
+        for kind in kinds:
+            for option in options:
+                if option.kind == kind:
+                    chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
+                    return schema.RequestPermissionResponse(outcome=chosen)
+        return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+
+    async def _permit(self, update: Any) -> bool:
         """A call that asks for permission starts once the journal has it."""
         deed = self.deed(update)
         if not deed.told:
@@ -337,41 +350,14 @@ class AcpTalk:
 
     async def _gone(self, error: Exception) -> TransientError | Refused:
         if isinstance(error, acp.RequestError):
-            return self._failed(error)
+            if error.code == _AUTH:
+                return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
+            detail = f" ({json.dumps(error.data)[:500]})" if error.data else ""
+            return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
         why = await self._pipes.why()
         if not self._session:  # An agent that does not start now will not start next time either.
             return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
         return TransientError(f"{self._agent.title} is gone. {why}".strip())
-
-    def _failed(self, error: Exception) -> TransientError | Refused:
-        if isinstance(error, acp.RequestError) and error.code == _AUTH:
-            return WantsLogin(f"{self._agent.title} requires a login: {error}. {self._agent.advice}".strip())
-        detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
-        return TransientError(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
-
-
-class _Ears:
-    """bough's side of the protocol: receives reports, answers permissions, offers nothing else."""
-
-    def __init__(self, talk: AcpTalk) -> None:
-        self._talk = talk
-
-    def on_connect(self, conn: Any) -> None:
-        """The talk has the connection."""
-
-    async def session_update(self, session_id: str, update: Any, **given: Any) -> None:
-        self._talk.take(update)
-
-    async def request_permission(
-        self, session_id: str, tool_call: Any, options: list[schema.PermissionOption], **given: Any
-    ) -> schema.RequestPermissionResponse:
-        kinds = ("allow_once", "allow_always") if await self._talk.permit(tool_call) else ("reject_once",)
-        for kind in kinds:
-            for option in options:
-                if option.kind == kind:
-                    chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
-                    return schema.RequestPermissionResponse(outcome=chosen)
-        return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
 
 
 class _Lines:
@@ -381,21 +367,17 @@ class _Lines:
         self._pipes = pipes
 
     async def send(self, message: dict[str, Any]) -> None:
-        self._pipes.writer.write(json.dumps(message).encode() + b"\n")
-        await self._pipes.writer.drain()
+        await self._pipes.write_line(json.dumps(message).encode())
 
     async def receive(self) -> dict[str, Any] | None:
-        while True:
-            try:
-                line = await self._pipes.reader.readuntil(b"\n")
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-                return None
+        while line := await self._pipes.read_line():
             try:
                 message = json.loads(line)
             except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict):
                 return message
+        return None
 
     async def close(self) -> None:
         """The talk ends the process."""

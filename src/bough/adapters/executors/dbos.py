@@ -305,14 +305,16 @@ class _Waiting(msgspec.Struct, eq=False):
 class DbosExecutor:
     """Enqueues leaf tasks, follows them in the journal, and reports when they rest."""
 
+    ports: Ports
+    """The ports of the run whose tasks are enqueued; set before the first task is."""
+    _client: DBOSClient
+    """Connected with the first task."""
+
     def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
         """`slots`: of the current workers."""
         self._server = server
         self.slots = slots
         self.takes = takes
-        self.ports: Ports | None = None
-        """The ports of the run whose tasks are enqueued; set before the first task is."""
-        self._client: DBOSClient | None = None
         self._waiting: dict[str, _Waiting] = {}
         self._follower: asyncio.Task[None] | None = None
         self._queues: set[str] = set()
@@ -351,14 +353,10 @@ class DbosExecutor:
         finally:
             del self._waiting[path]
 
-    def _given(self) -> Ports:
-        assert self.ports is not None, "the executor has no ports yet"
-        return self.ports
-
     async def _begin(self, run: Run) -> None:
         async with self._beginning:
             if self._since is None:
-                ports = self._given()
+                ports = self.ports
                 self._run = run.name
                 asked = await ports.store.read(run.name, CONTROL)
                 self._seq = (await ports.store.read(run.name, RUN))[-1].seq
@@ -399,7 +397,7 @@ class DbosExecutor:
                 await asyncio.sleep(1.0)
 
     def _enqueue(self, waiting: _Waiting) -> None:
-        assert self._client is not None and waiting.handed is not None
+        assert waiting.handed is not None
         prefix = f"{self._run}:{waiting.task.id}:"
         known = self._client.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
         numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
@@ -426,8 +424,7 @@ class DbosExecutor:
 
     async def _call_off(self, waiting: _Waiting) -> None:
         """Cancel the task's workflow, and wait until no worker holds the task."""
-        ports = self._given()
-        assert self._client is not None
+        ports = self.ports
         if not waiting.workflow:
             return
         await asyncio.to_thread(self._client.cancel_workflow, waiting.workflow)
@@ -439,7 +436,7 @@ class DbosExecutor:
 
     def _pass_on_stop(self) -> None:
         """A stop of the coordinator stops the workers too."""
-        ports = self._given()
+        ports = self.ports
         event: e.AnyEvent
         if ports.stop.halt[0] == "paused":
             event = e.PauseRequested(ports.person)
@@ -454,7 +451,7 @@ class DbosExecutor:
     async def _follow(self) -> None:
         """What workers write is news here, and a task that rests is a result."""
         looked = 0.0
-        ports = self._given()
+        ports = self.ports
         reached = ports.timer()
         while True:
             try:
@@ -475,7 +472,7 @@ class DbosExecutor:
             await asyncio.sleep(FOLLOWED)
 
     async def _read_news(self) -> None:
-        ports = self._given()
+        ports = self.ports
         for record in await ports.store.read(self._run, since=self._seq):
             self._seq = record.seq
             waiting = self._waiting.get(record.task)
@@ -508,19 +505,18 @@ class DbosExecutor:
     async def _set_aside(self, waiting: _Waiting, name: str, why: str) -> bool:
         """Set a worker aside; returns whether another can take its task."""
         await asyncio.to_thread(self._server.run, lambda db: set_aside(db, name, why), PATIENCE)
-        self._given().progress(waiting.task.id, f"\nworker {name} is set aside: {why}\n")
+        self.ports.progress(waiting.task.id, f"\nworker {name} is set aside: {why}\n")
         there = await asyncio.to_thread(self._server.run, list_present_workers, PATIENCE)
         return any(each.takes_tasks and set(waiting.tags) <= set(each.tags) for each in there)
 
     async def _catch_up(self, waiting: _Waiting) -> None:
-        read = fold_task(waiting.task.id, await self._given().store.read(self._run, waiting.task.id))
+        read = fold_task(waiting.task.id, await self.ports.store.read(self._run, waiting.task.id))
         if read.version > waiting.task.version:
             waiting.task = read
 
     async def _look_after(self) -> None:
         """Enqueue again what ended without a result."""
-        assert self._client is not None
-        ports = self._given()
+        ports = self.ports
         open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
         if not open_:
             return
@@ -572,7 +568,7 @@ class DbosExecutor:
         if text == self._said:
             return
         self._said = text
-        self._given().waiting(text)
+        self.ports.waiting(text)
         say = "UPDATE runs SET waiting = %s WHERE run = %s"
         await asyncio.to_thread(self._server.run, lambda db: db.run(say, text, self._run))
 
@@ -585,7 +581,6 @@ class DbosExecutor:
         await asyncio.wait([self._connecting])
         if not self._connecting.cancelled() and self._connecting.exception() is None:
             await asyncio.to_thread(self._connecting.result().destroy)
-        self._client = None
 
 
 def _has_work(task: Task, again: Tier | None) -> bool:

@@ -121,12 +121,7 @@ async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
 
     async def listen() -> None:
         async with to_session:
-            while True:
-                try:
-                    line = await pipes.reader.readuntil(b"\n")
-                except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
-                    pipes.unreadable = True
-                    return
+            while line := await pipes.read_line():
                 try:
                     message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
@@ -140,8 +135,7 @@ async def over_pipes(pipes: Pipes) -> AsyncIterator[Any]:
         async with from_session:
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                pipes.writer.write(text.encode() + b"\n")
-                await pipes.writer.drain()
+                await pipes.write_line(text.encode())
 
     async with anyio.create_task_group() as group:
         group.start_soon(listen)

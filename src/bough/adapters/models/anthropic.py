@@ -7,7 +7,7 @@ each block's bytes are encoded once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -32,11 +32,6 @@ further back than 20 blocks, and a round with many calls is longer."""
 CLOSED = b",%b}]}]}" % MARK
 NO_OUTPUT = "(no output)"
 """Replaces the empty text of a failed call, which the interface rejects."""
-STOPS: dict[str, Stop] = {
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
 
 
 class AnthropicModel(OrderedModel):
@@ -75,8 +70,8 @@ class AnthropicModel(OrderedModel):
         return b"".join(
             (
                 self._fixed,
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 b',"messages":[',
                 # Marked where the last request ended, because its cache entry ends there, and the provider looks back
                 # only 20 blocks from a mark for one.
@@ -229,12 +224,16 @@ class _ContentBlock:
 class AnthropicReader(BaseReader):
     """Assembles an answer from events."""
 
-    stops = STOPS
+    stops: ClassVar[dict[str, Stop]] = {
+        "max_tokens": "length",
+        "model_context_window_exceeded": "length",
+        "refusal": "refusal",
+    }
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
         self._blocks: dict[int, _ContentBlock] = {}
-        self._usage = _AnthropicUsage()
+        self._counts = _AnthropicUsage()
 
     def event(self, payload: bytes) -> None:
         event = decode(_EVENT, payload)
@@ -268,7 +267,7 @@ class AnthropicReader(BaseReader):
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         calls = tuple(block.call() for block in blocks if block.kind == "tool_use")
         text = "".join(block.read() for block in blocks if block.kind == "text")
-        return self._answer(text, calls, self._usage.tokens(), self._extra(blocks))
+        return self._answer(text, calls, self._extra(blocks))
 
     def _take_message(self, message: _Whole) -> None:
         self._model = message.model or self._model
@@ -299,7 +298,8 @@ class AnthropicReader(BaseReader):
         for name in _AnthropicUsage.__struct_fields__:
             value = getattr(usage, name) if usage is not None else None
             if value is not None:
-                setattr(self._usage, name, value)
+                setattr(self._counts, name, value)
+        self._usage = self._counts.tokens()
 
     def _extra(self, blocks: list[_ContentBlock]) -> str:
         """What must be sent back besides text and calls, with their places marked."""
@@ -315,6 +315,6 @@ class AnthropicReader(BaseReader):
             elif block.kind:
                 whole = block.verbatim()
                 # Thinking cut off by the token limit has no signature and would be rejected.
-                cut = STOPS.get(self._stop) == "length" and block.kind == "thinking" and not whole.get("signature")
+                cut = self.stops.get(self._stop) == "length" and block.kind == "thinking" and not whole.get("signature")
                 content += [] if cut else [whole]
         return encode_json({"by": self._name, "content": content})

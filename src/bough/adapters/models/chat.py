@@ -7,7 +7,7 @@ model (reasoning, signatures of calls) in `extra`; encodes each message's bytes 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -28,7 +28,6 @@ from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied,
 IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
 """Fields of an answer that a provider wants back with it."""
-STOPS: dict[str, Stop] = {"length": "length", "max_tokens": "length", "content_filter": "refusal", "refusal": "refusal"}
 
 
 class ChatModel(HttpModel):
@@ -47,7 +46,7 @@ class ChatModel(HttpModel):
 
     def body(self, prompt: Prompt) -> bytes:
         """The request for this prompt."""
-        system = self._heads.system(prompt.system)
+        system = self._head(prompt.system)
         messages = self._messages(prompt)
         between = b"," if system and messages else b""
         options: dict[str, Any] = {}
@@ -60,7 +59,7 @@ class ChatModel(HttpModel):
             (
                 self._fixed,
                 b"," + msgspec.json.encode(options)[1:-1] if options else b"",
-                self._heads.tools(prompt.tools),
+                self._offer(prompt.tools),
                 b',"messages":[',
                 system,
                 between,
@@ -200,7 +199,12 @@ class _OpenCall:
 class ChatReader(BaseReader):
     """Assembles an answer from chunks."""
 
-    stops = STOPS
+    stops: ClassVar[dict[str, Stop]] = {
+        "length": "length",
+        "max_tokens": "length",
+        "content_filter": "refusal",
+        "refusal": "refusal",
+    }
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
@@ -209,7 +213,6 @@ class ChatReader(BaseReader):
         self._reasoning: list[str] | None = None
         self._details: list[dict[str, Any]] = []
         self._calls: list[_OpenCall] = []
-        self._usage = Usage()
 
     def event(self, payload: bytes) -> None:
         if payload[:6] == b"[DONE]":
@@ -224,7 +227,7 @@ class ChatReader(BaseReader):
     def answer(self) -> Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
         text = "".join(self._text)
-        return self._answer(text, calls, self._usage, self._extra(), "".join(self._refusal))
+        return self._answer(text, calls, self._extra(), "".join(self._refusal))
 
     def _chunk(self, chunk: _ChatChunk) -> None:
         if chunk.error:

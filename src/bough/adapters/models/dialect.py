@@ -11,14 +11,14 @@ from array import array
 from base64 import b64encode
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prices import Price, Window, no_price, unknown_window
+from bough.adapters.models.prices import Price, Window
 from bough.adapters.models.wire import (
     EMPTY,
     LONGEST,
@@ -107,37 +107,12 @@ class Prefixes:
         return kept
 
 
-class Heads:
-    """The encoded beginnings of requests, which stay the same from round to round."""
-
-    def __init__(self, system: Callable[[str], bytes], tools: Callable[[tuple[ToolSpec, ...]], bytes]) -> None:
-        self._encode_system = system
-        self._encode_tools = tools
-        self._systems: dict[str, bytes] = {}
-        self._tools: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
-
-    def system(self, text: str) -> bytes:
-        known = self._systems.get(text)
-        if known is None:
-            if len(self._systems) >= MOST:
-                self._systems.clear()
-            known = self._systems[text] = self._encode_system(text)
-        return known
-
-    def tools(self, specs: tuple[ToolSpec, ...]) -> bytes:
-        """Kept by their number: one set serves all rounds, and a smaller one the last."""
-        known = self._tools.get(len(specs))
-        if known is None or known[0] != specs:
-            known = self._tools[len(specs)] = (specs, self._encode_tools(specs))
-        return known[1]
-
-
 Progress = Callable[[str], None]
 ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
 
 class Options(Struct, frozen=True):
-    """What varies among servers of one protocol."""
+    """What varies among models of one protocol."""
 
     usage: bool = True
     """Ask for the usage. Some servers reject that, and send the usage anyway."""
@@ -147,62 +122,76 @@ class Options(Struct, frozen=True):
     """Sent where the protocol requires a number."""
     images: bool = False
     """The model takes images."""
+    price: Price = lambda usage, model: None
+    window: Window = lambda: 0
+    longest: float = LONGEST
+    """Seconds that an answer may take in all."""
 
 
-class HttpModel(ABC):
+DEFAULT = Options()
+
+
+class RemoteModel(ABC):
     """One model of one endpoint. Shared by any number of agents."""
+
+    def __init__(self, at: Endpoint, timeout: float, options: Options) -> None:
+        self.name = at.name
+        self._at = at
+        self._timeout = timeout
+        self._options = options
+        self._sees = options.images
+
+    @cached_property
+    def window(self) -> int:
+        return self._options.window()
+
+    async def ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        try:
+            answer = await self._ask(prompt, progress)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
+        return msgspec.structs.replace(answer, cost=self._options.price(answer.usage, answer.model))
+
+    @abstractmethod
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        """The answer, without its cost."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+
+class HttpModel(RemoteModel):
+    """A model behind HTTP."""
 
     listing: ClassVar[str] = "/models"
     """Where the endpoint lists its models."""
 
-    def __init__(
-        self,
-        client: Client,
-        at: Endpoint,
-        timeout: float,
-        *,
-        price: Price = no_price,
-        window: Window = unknown_window,
-        longest: float = LONGEST,
-        options: Options | None = None,
-    ) -> None:
-        self.name = at.name
-        self._price = price
-        self._window = window
-        self._options = options or Options()
-        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, longest)
-        self._heads = Heads(self._system, self._tools)
+    def __init__(self, client: Client, at: Endpoint, timeout: float, options: Options = DEFAULT) -> None:
+        super().__init__(at, timeout, options)
+        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, options.longest)
+        self._head = lru_cache(MOST)(self._system)
+        """The encoded system prompt, which stays the same from round to round."""
+        self._offers: dict[int, tuple[tuple[ToolSpec, ...], bytes]] = {}
         self._prefixes = Prefixes(self._encode)
         self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
-        self._sees = self._options.images
         self._pictures: dict[str, bytes] = {}
 
-    @cached_property
-    def window(self) -> int:
-        return self._window()
-
-    async def ask(self, prompt: Prompt, progress: Progress) -> Answer:
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         reader = self._reader(progress)
         try:
             await self._wire.post(self.body(prompt), reader)
-        except TooLong as error:
-            self.window = error.window or self.window
-            raise
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
             # It takes none after all, or not this one: text is enough to continue with.
             self._sees = False
             self._prefixes.clear()
-            return await self.ask(prompt, progress)
-        answer = reader.answer()
-        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
+            return await self._ask(prompt, progress)
+        return reader.answer()
 
     async def close(self) -> None:
         self._prefixes.clear()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @staticmethod
     @abstractmethod
@@ -243,6 +232,13 @@ class HttpModel(ABC):
     @abstractmethod
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         """A message's bytes, after a message that left the state `before`, and the state that it leaves."""
+
+    def _offer(self, specs: tuple[ToolSpec, ...]) -> bytes:
+        """The encoded tools, kept by their number: one set serves all rounds, and a smaller one the last."""
+        known = self._offers.get(len(specs))
+        if known is None or known[0] != specs:
+            known = self._offers[len(specs)] = (specs, self._tools(specs))
+        return known[1]
 
     def _messages(self, prompt: Prompt) -> bytes | bytearray:
         """The conversation's bytes. A bytearray is not ours and will grow: copy it before anything waits."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from time import localtime, strftime, time
 from typing import Any
@@ -150,7 +150,7 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
     if isinstance(error, Silent):
         return TransientError(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
-        if _is_certificate_error(error):
+        if any(isinstance(each, ssl.SSLCertVerificationError) for each in _walk_causes(error)):
             return Refused(
                 f"The certificate of {at.host} was not accepted ({at.sanitize(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
@@ -168,16 +168,15 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
     return explain_cut_stream(at, at.sanitize(str(error)))
 
 
-def is_unreachable(error: BaseException | None) -> bool:
+def is_unreachable(error: BaseException) -> bool:
     """Whether nothing listens there, or the host does not exist: not a network that is down for a moment."""
-    while error is not None:
-        if isinstance(error, ConnectionRefusedError):
+    for each in _walk_causes(error):
+        if isinstance(each, ConnectionRefusedError):
             return True
-        if isinstance(error, BaseExceptionGroup):  # a host with several addresses
-            return all(map(is_unreachable, error.exceptions))
-        if isinstance(error, socket.gaierror):
-            return error.errno != socket.EAI_AGAIN
-        error = error.__cause__ or error.__context__
+        if isinstance(each, BaseExceptionGroup):  # a host with several addresses
+            return all(map(is_unreachable, each.exceptions))
+        if isinstance(each, socket.gaierror):
+            return each.errno != socket.EAI_AGAIN
     return False
 
 
@@ -303,12 +302,11 @@ def _advise_on_connection(at: Endpoint) -> str:
     return "check the network and the base URL"
 
 
-def _is_certificate_error(error: BaseException | None) -> bool:
+def _walk_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, and what led to it."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def _find_error(answer: Any) -> Any:

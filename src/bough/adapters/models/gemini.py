@@ -6,7 +6,7 @@ a call of another model gets the signature that Google documents for it; each pa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import quote
 
 import msgspec
@@ -27,12 +27,7 @@ from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, 
 VERSION = "/v1beta"
 FOREIGN = "skip_thought_signature_validator"
 """Replaces the signature of a call that this model did not make: newer models reject a turn without any."""
-STOPS: dict[str, Stop] = {
-    "MAX_TOKENS": "length",
-    **dict.fromkeys(
-        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"), "refusal"
-    ),
-}
+REFUSALS = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR")
 
 
 class GeminiModel(OrderedModel):
@@ -67,8 +62,8 @@ class GeminiModel(OrderedModel):
                 b'"contents":[',
                 messages,
                 b"}]}]" if messages else b"]",
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 self._variable(prompt),
                 b"}",
             )
@@ -210,12 +205,11 @@ class _Segment:
 class GeminiReader(BaseReader):
     """Assembles an answer from chunks. The last one has the finish reason and the usage."""
 
-    stops = STOPS
+    stops: ClassVar[dict[str, Stop]] = {"MAX_TOKENS": "length", **dict.fromkeys(REFUSALS, "refusal")}
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
         self._segments: list[_Segment] = []
-        self._usage = Usage()
 
     def event(self, payload: bytes) -> None:
         self._chunk(decode(_CHUNK, payload))
@@ -229,7 +223,7 @@ class GeminiReader(BaseReader):
     def answer(self) -> Answer:
         calls = tuple(segment.call for segment in self._segments if segment.call)
         text = "".join(segment.read() for segment in self._segments)
-        return self._answer(text, calls, self._usage, self._extra())
+        return self._answer(text, calls, self._extra())
 
     def _chunk(self, chunk: _GeminiChunk) -> None:
         if chunk.error:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,11 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, ensure_content
+from bough.adapters.models.dialect import Options, RemoteModel, ensure_content
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prices import Price, Window, no_price, unknown_window
-from bough.adapters.models.wire import LONGEST, clamp_count, parse_fields, repair_calls, sanitize_name
-from bough.core.errors import Refused, TooLong, TransientError, UsageError
+from bough.adapters.models.wire import clamp_count, parse_fields, repair_calls, sanitize_name
+from bough.core.errors import Refused, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
@@ -33,57 +31,30 @@ EXTRAS = {"bedrock": "bedrock", "vertex": "vertex"}
 """Our extra for each provider; for any other, pydantic-ai's own."""
 
 
-class LibraryModel:
-    """One model of one provider. Shared by any number of agents."""
+class LibraryModel(RemoteModel):
+    """A model that the library calls."""
 
-    def __init__(
-        self,
-        at: Endpoint,
-        timeout: float,
-        *,
-        env: Mapping[str, str],
-        price: Price = no_price,
-        window: Window = unknown_window,
-        longest: float = LONGEST,
-        options: Options | None = None,
-    ) -> None:
+    def __init__(self, env: Mapping[str, str], at: Endpoint, timeout: float, options: Options) -> None:
         _check_installed(at)
-        self.name = at.name
-        self._at = at
+        super().__init__(at, timeout, options)
         self._env = env
-        self._timeout = timeout
-        self._price = price
-        self._window = window
-        self._longest = longest
-        self._sees = bool(options and options.images)
         self._model: Any = None
         self._open = AsyncExitStack()
 
-    @cached_property
-    def window(self) -> int:
-        return self._window()
-
-    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+    async def _ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         came = _Came()
         try:
-            async with asyncio.timeout(self._longest), _told(self._at, self._timeout):
+            async with asyncio.timeout(self._options.longest), _told(self._at, self._timeout):
                 await self._exchange(prompt, progress, came)
-        except TooLong as error:
-            self.window = error.window or self.window
-            raise
         except TimeoutError as error:
-            raise came.paid(faults.explain_timeout(self._at, self._longest)) from error
+            raise came.paid(faults.explain_timeout(self._at, self._options.longest)) from error
         except TransientError as error:
             raise came.paid(error) from error.__cause__
-        answer = self._answer(came.response)
-        return replace(answer, cost=self._price(answer.usage, answer.model))
+        return self._answer(came.response)
 
     async def close(self) -> None:
         self._model = None
         await self._open.aclose()
-
-    def __repr__(self) -> str:
-        return f"LibraryModel({self.name!r})"
 
     async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: _Came) -> None:
         from pydantic_ai import messages as m

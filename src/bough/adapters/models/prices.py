@@ -65,13 +65,3 @@ def find_window(provider: str, model: str, otherwise: int = 0) -> int:
     except (LookupError, ValueError):
         return otherwise
     return found or otherwise
-
-
-def unknown_window() -> int:
-    """The window of an unknown model."""
-    return 0
-
-
-def no_price(usage: Usage, model: str) -> None:
-    """The price of a model whose price is unknown."""
-    return

@@ -26,7 +26,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.library import LibraryModel
 from bough.adapters.models.library import load as load_library
 from bough.adapters.models.link import LinkError, Timeouts
-from bough.adapters.models.prices import Price, Window, compute_price, no_price
+from bough.adapters.models.prices import compute_price
 from bough.adapters.models.recording import ReplayModel
 from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
 from bough.core.budget.limits import ModelPrice
@@ -136,20 +136,19 @@ def make_model(
     at = find_endpoint(name, base_url, env)
     known = PROVIDERS[provider]
     own = at.base_url == known.base_url
-    pricing: Price = partial(_compute_price, provider, model) if own else no_price
-    if own_price is not None:
-        pricing = partial(_choose_higher_price, own_price, pricing)
-    holds: Window = partial(prices.find_window, provider, model, window) if own else lambda: window
-    options = known.options if own else Options(usage=known.options.usage)
+    of = provider if own else ""  # The price list is that of the provider's own endpoint.
     options = replace(
-        options,
+        known.options if own else Options(usage=known.options.usage),
         images=bool(_SEES.search(model.lower().rpartition("/")[2].replace("_", "-"))) if images is None else images,
+        price=partial(_compute_price, of, model, own_price),
+        window=partial(prices.find_window, of, model, window),
+        longest=longest,
     )
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
     if known.dialect == LIBRARY:
-        return LibraryModel(at, timeout, env=env, price=pricing, window=holds, longest=longest, options=options)
-    return _load_dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
+        return LibraryModel(env, at, timeout, options)
+    return _load_dialect(known)(client, at, timeout, options)
 
 
 def _load_dialect(known: Provider) -> type[HttpModel]:
@@ -231,15 +230,11 @@ def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str
     """Values that must never be written anywhere: keys, whatever else the environment calls a secret, and the keys of
     the named models from the keyring. The longest first, so that none hides a part of another."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
-    found = {value.strip() for name, value in env.items() if _is_secret(name, value.strip(), name in known)}
+    found = {value for name, raw in env.items() if name in known and len(value := raw.strip()) >= 8}
+    odd = {value for name, raw in env.items() if _SECRET_NAME.search(name) and len(value := raw.strip()) >= 12}
+    found |= {value for value in odd if not _NOT_SECRET.search(value)}
     found |= {key for name in models if len(key := find_key(name.partition(":")[0], env)) >= 8}
     return sorted(found, key=lambda secret: (-len(secret), secret))
-
-
-def _is_secret(name: str, value: str, known: bool) -> bool:
-    if known:
-        return len(value) >= 8
-    return len(value) >= 12 and bool(_SECRET_NAME.search(name)) and not _NOT_SECRET.search(value)
 
 
 class Reachability(NamedTuple):
@@ -307,16 +302,15 @@ class _Listing(Struct):
     """Gemini's own listing."""
 
 
-def _compute_price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
-    """The price by the name that was requested; by the one that answered when a name covers several."""
-    cost = compute_price(provider, model, usage)
-    return cost if cost is not None or answered == model else compute_price(provider, answered, usage)
-
-
-def _choose_higher_price(own: ModelPrice, known: Price, usage: Usage, answered: str) -> float | None:
-    """The price in the person's settings; where the provider's price is known and higher, that one. A repository's file
-    cannot make a call look cheap."""
-    return max(own.of(usage), known(usage, answered) or 0.0) if usage.input or usage.output else None
+def _compute_price(provider: str, model: str, own: ModelPrice | None, usage: Usage, answered: str) -> float | None:
+    """The price by the name that was requested; by the one that answered when a name covers several. The price in the
+    person's settings (`own`) counts unless that one is higher: a repository's file cannot make a call look cheap."""
+    known = compute_price(provider, model, usage)
+    if known is None and answered != model:
+        known = compute_price(provider, answered, usage)
+    if own is None:
+        return known
+    return max(own.of(usage), known or 0.0) if usage.input or usage.output else None
 
 
 def has_price(name: str, base_url: str | None, env: Mapping[str, str]) -> bool:

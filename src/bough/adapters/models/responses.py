@@ -7,7 +7,7 @@ place, as is the phase of what the model says; each item's bytes are encoded onc
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -24,7 +24,6 @@ from bough.adapters.models.wire import (
 )
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
-STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
 NO_REASONING = re.compile(r"(^|[/:])(gpt-[34]|chatgpt)|-chat\b")
 """Models that do not reason, and reject requests for their reasoning."""
 CACHE_KEY = 64
@@ -52,8 +51,8 @@ class ResponsesModel(OrderedModel):
             (
                 self._fixed,
                 self._variable(prompt),
-                self._heads.system(prompt.system),
-                self._heads.tools(prompt.tools),
+                self._head(prompt.system),
+                self._offer(prompt.tools),
                 b',"input":[',
                 self._messages(prompt),
                 b"]}",
@@ -213,12 +212,11 @@ class _Item:
 class ResponsesReader(BaseReader):
     """Assembles an answer from events."""
 
-    stops = STOPS
+    stops: ClassVar[dict[str, Stop]] = {"max_output_tokens": "length", "content_filter": "refusal"}
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
         self._items: dict[int, _Item] = {}
-        self._usage = Usage()
 
     def event(self, payload: bytes) -> None:
         if payload[:6] == b"[DONE]":
@@ -247,7 +245,7 @@ class ResponsesReader(BaseReader):
         calls = tuple(item.call() for item in items if item.kind == "function_call")
         spoke = [item for item in items if item.kind == "message"]
         text = "".join(item.said() for item in spoke)
-        return self._answer(text, calls, self._usage, self._extra(items), "".join(item.refused() for item in spoke))
+        return self._answer(text, calls, self._extra(items), "".join(item.refused() for item in spoke))
 
     def _item(self, index: int, item: dict[str, Any]) -> None:
         known = self._items.setdefault(index, _Item(item))

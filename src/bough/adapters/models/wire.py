@@ -135,6 +135,7 @@ class BaseReader(ABC):
         self._progress: Callable[[str], None] = lambda text: progress(repair_surrogates(text))
         self._model = ""
         self._stop = ""
+        self._usage = Usage()
 
     @abstractmethod
     def event(self, payload: bytes) -> None:
@@ -152,13 +153,13 @@ class BaseReader(ABC):
         """Whether the answer is complete although the stream ended without its end mark."""
         return bool(self._stop)
 
-    def _answer(self, text: str, calls: tuple[Call, ...], usage: Usage, extra: str, refused: str = "") -> Answer:
+    def _answer(self, text: str, calls: tuple[Call, ...], extra: str, refused: str = "") -> Answer:
         stop = self.stops.get(self._stop, "calls" if calls else "end")
         return Answer(
             text=repair_surrogates(text or refused),
             calls=repair_calls(calls),
             stop="refusal" if refused and not calls else stop,
-            usage=usage,
+            usage=self._usage,
             model=repair_surrogates(self._model) or self._name.partition(":")[2],
             extra=extra,
         )

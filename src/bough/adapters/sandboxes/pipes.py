@@ -73,6 +73,18 @@ class Pipes:
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
         return cls(reader, writer, running, transport, [ends["reader"], ends["writer"]], folder)
 
+    async def read_line(self) -> bytes | None:
+        """The next line; None: nothing more can be read."""
+        try:
+            return await self.reader.readuntil(b"\n")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+            self.unreadable = True
+            return None
+
+    async def write_line(self, line: bytes) -> None:
+        self.writer.write(line + b"\n")
+        await self.writer.drain()
+
     def _let_go(self) -> None:
         """It has ended: with the last writer gone, the output has an end."""
         while self._held:

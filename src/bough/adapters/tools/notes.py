@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.core.events import Disputed, DoneClaimed, NoteKept
+from bough.core.events import AnyEvent, Disputed, DoneClaimed, NoteKept
 from bough.ports import ToolResult
 
 LONGEST_NOTE = 2_000
@@ -47,20 +49,17 @@ class Dispute(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-async def note(arguments: NoteArguments, bench: Bench) -> ToolResult:
-    text = require_text("text", arguments.text, LONGEST_NOTE)
-    return ToolResult("Kept.", events=(NoteKept(arguments.kind, text),))
+def _record(
+    event: Callable[..., AnyEvent], answer: str, **longest: int
+) -> Callable[[Struct, Bench], Awaitable[ToolResult]]:
+    """An act that records an event with its arguments. `longest`: the texts among them, with their limits."""
 
+    async def act(arguments: Struct, bench: Bench) -> ToolResult:
+        given = asdict(arguments)
+        texts = {name: require_text(name, given[name], most) for name, most in longest.items()}
+        return ToolResult(answer, events=(event(**given | texts),))
 
-async def done(arguments: Done, bench: Bench) -> ToolResult:
-    summary = require_text("summary", arguments.summary, LONGEST_SUMMARY)
-    return ToolResult("Understood: now the check decides.", events=(DoneClaimed(summary),))
-
-
-async def dispute(arguments: Dispute, bench: Bench) -> ToolResult:
-    test = require_text("test", arguments.test, LONGEST_NAME)
-    evidence = require_text("evidence", arguments.evidence, LONGEST_EVIDENCE)
-    return ToolResult(ANSWER, events=(Disputed(test, evidence),))
+    return act
 
 
 def require_text(name: str, text: str, longest: int) -> str:
@@ -78,7 +77,7 @@ NOTE = Tool(
     arguments=NoteArguments,
     example='{"kind": "dead_end", "text": "The cache cannot be cleared from here: it is read-only."}',
     writes=False,
-    act=note,
+    act=_record(NoteKept, "Kept.", text=LONGEST_NOTE),
 )
 DONE = Tool(
     name="done",
@@ -86,7 +85,7 @@ DONE = Tool(
     arguments=Done,
     example='{"summary": "Fixed the rounding in totals(); the tests pass."}',
     writes=False,
-    act=done,
+    act=_record(DoneClaimed, "Understood: now the check decides.", summary=LONGEST_SUMMARY),
 )
 DISPUTE = Tool(
     name="dispute",
@@ -94,5 +93,5 @@ DISPUTE = Tool(
     arguments=Dispute,
     example='{"test": "test_totals.py::test_half", "evidence": "The task says: round half up. It expects 2 for 2.5."}',
     writes=False,
-    act=dispute,
+    act=_record(Disputed, ANSWER, test=LONGEST_NAME, evidence=LONGEST_EVIDENCE),
 )

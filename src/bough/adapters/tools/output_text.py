@@ -28,17 +28,12 @@ def to_plain_text(text: str) -> str:
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
     if "\r" in text:
-        text = "\n".join(map(_keep_last_state, text.replace("\r\n", "\n").split("\n")))
+        # The last state of a line that was overwritten repeatedly.
+        states = (line.split("\r") for line in text.replace("\r\n", "\n").split("\n"))
+        text = "\n".join(next(filter(None, reversed(line)), "") for line in states)
     if "\b" in text:
         text = _BACKSPACED.sub("", text)
     return _CONTROLS.sub("", text)
-
-
-def _keep_last_state(line: str) -> str:
-    """The last state of a line that was overwritten repeatedly."""
-    if "\r" not in line:
-        return line
-    return next((state for state in reversed(line.split("\r")) if state), "")
 
 
 def cut_middle(text: str, limit: int) -> tuple[str, bool]:

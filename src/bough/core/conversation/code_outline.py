@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from bough.core.acceptance.shown import Difference
 from bough.core.conversation.text_fitting import fence_text
 from bough.core.planning.prompt_values import keep_ends
+from bough.core.textual.python_source import parse_python
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix
 from bough.core.verdict.registry import NEUTRAL, find_language
@@ -50,10 +51,8 @@ def list_declarations(path: str, text: str) -> list[str]:
     """The names that a file defines, with their arguments."""
     if not path.endswith((".py", ".pyi")):
         return [line.strip() for line in text.splitlines() if _DECLARES.match(line)]
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError):
-        return []
+    tree = parse_python(text)
+    nodes = list(ast.walk(tree)) if tree is not None else []
     made = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     return [*(f"{node.name}({ast.unparse(node.args)})" for node in made), *classes]
@@ -77,9 +76,8 @@ def extract_added_lines(text: str, before: str | None) -> str:
 
 
 def _outline_python(text: str, before: str | None) -> str:
-    try:
-        tree, old = ast.parse(text), ast.parse(before or "")
-    except (SyntaxError, ValueError, RecursionError):
+    tree, old = parse_python(text), parse_python(before or "")
+    if tree is None or old is None:
         return _outline_other(text, before)
     module = ast.get_docstring(tree) or ""
     head = [f'"""{_shorten_doc(module)}"""', ""] if module and module != ast.get_docstring(old) else []
@@ -111,8 +109,6 @@ def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt])
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.If() | ast.Try():
                 yield from _outline_definitions(node.body, indent, [])
-            case _:
-                pass
 
 
 def _outline_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, indent: str) -> Iterator[str]:

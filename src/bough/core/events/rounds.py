@@ -71,6 +71,8 @@ class MessageAdded(Event, frozen=True):
 
 
 class ToolStarted(Event, frozen=True):
+    """Durable before the call runs, if it may write. For one that only reads it may come together with the result."""
+
     call: str
     writes: bool
 

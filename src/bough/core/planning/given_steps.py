@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from typing import Annotated
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bough.core.ids import GOAL, slug
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, find_circle
 from bough.core.planning.similarity import is_vague
 
 Line = Annotated[str, Meta(max_length=300)]
@@ -121,7 +122,8 @@ def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[lis
         if name in seen:
             found.append(f"Two steps are called `{name}`: give each a name of its own.")
         seen.add(name)
-        chosen.append(_find_free_name(name, used))
+        numbered = (f"{name[:36]}-{number}" for number in count(2))
+        chosen.append(next(free for free in chain([name], numbered) if free not in used))
         used.add(chosen[-1])
     return chosen, found
 
@@ -130,14 +132,6 @@ def _build_segment(given: Given, number: int) -> str:
     name = slug(given.name or given.title)
     readable = re.search(r"[A-Za-z0-9]", given.name or given.title)
     return name if readable and name != GOAL else f"step-{number}"
-
-
-def _find_free_name(name: str, used: set[str]) -> str:
-    free, number = name, 2
-    while free in used:
-        free = f"{name[:36]}-{number}"
-        number += 1
-    return free
 
 
 def link_needs(
@@ -182,24 +176,12 @@ def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], foun
 
 def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
     """The steps in an order where none comes before one that it needs; or the names of a cycle."""
+    if circle := find_circle({made.name: made.needs for made in steps}):
+        return tuple(steps), tuple(circle)
     waiting = list(steps)
     ordered: list[Step] = []
     while waiting:
         left = {made.name for made in waiting}
-        ready = next((made for made in waiting if not left & set(made.needs)), None)
-        if ready is None:
-            return tuple(steps), _find_circle(waiting)
-        ordered.append(ready)
-        waiting.remove(ready)
+        ordered.append(next(made for made in waiting if not left & set(made.needs)))
+        waiting.remove(ordered[-1])
     return tuple(ordered), ()
-
-
-def _find_circle(steps: Sequence[Step]) -> tuple[str, ...]:
-    """One cycle among steps that all wait for each other; its first name is repeated at the end."""
-    by_name = {made.name: made for made in steps}
-    path = [steps[0].name]
-    while True:
-        following = next(need for need in by_name[path[-1]].needs if need in by_name)
-        if following in path:
-            return (*path[path.index(following) :], following)
-        path.append(following)

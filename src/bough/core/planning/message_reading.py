@@ -10,37 +10,12 @@ from msgspec.structs import replace
 from bough.core.acceptance.requirements import NamedKind, Requirement, list_active, read_goal
 from bough.core.conversation.structured_answer import parse_answer
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, ToolSpec
+from bough.core.messages import Answer
 from bough.core.planning.given_steps import Lines
 from bough.core.planning.plan import Step
-from bough.core.planning.tool_specs import KINDS
+from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-
-HEAR = ToolSpec(
-    name="hear",
-    description="Say what the message asks for, in one call.",
-    parameters={
-        "type": "object",
-        "properties": {
-            "requirements": {
-                "type": "array",
-                "items": {"type": "string"},
-                "description": "The first five to ten words of each demand, exactly as written. [] if there is none.",
-            },
-            "kinds": KINDS,
-            "replaces": {
-                "type": "array",
-                "items": {"type": "integer"},
-                "description": "Numbers of requirements that it contradicts. Usually [].",
-            },
-            "step": {"type": "string", "description": "The name of the step that should do it; empty: a new one."},
-        },
-        "required": ["requirements"],
-        "additionalProperties": False,
-    },
-    writes=False,
-)
 
 
 class Heard(Struct, frozen=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
 
+T = TypeVar("T")
 OnError = Literal["fail", "retry", "skip", "escalate"]
 ContextMode = Literal["isolated", "shared", "inherited"]
 Join = Literal["all", "any", "settled"]
@@ -218,12 +220,18 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
         for need in child.needs:
             if need not in seen:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
-    if any(child.needs for child in step.steps):
-        try:
-            TopologicalSorter({child.name: child.needs for child in step.steps}).prepare()
-        except CycleError as error:
-            circle = " → ".join(reversed(error.args[1]))
-            raise UsageError(f"Steps below {where} need each other: {circle}. Remove one of these needs.") from None
+    if circle := find_circle({child.name: child.needs for child in step.steps}):
+        raise UsageError(f"Steps below {where} need each other: {' → '.join(circle)}. Remove one of these needs.")
+
+
+def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:
+    """A cycle among things that need each other, each before what it needs, the first again at the end; else empty."""
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        circle: list[T] = error.args[1][::-1]
+        return circle
+    return []
 
 
 def build_goal_step(

@@ -18,6 +18,10 @@ def _texts(description: str) -> dict[str, Any]:
     return {"type": "array", "items": {"type": "string"}, "description": description}
 
 
+def _numbers(description: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "integer"}, "description": description}
+
+
 def _flag(description: str) -> dict[str, Any]:
     return {"type": "boolean", "description": description}
 
@@ -57,11 +61,7 @@ _STEP = {
     ),
     "test_file": _text("The test file that proves it, if no command is given."),
     "requires_testing": _flag("false only if the step changes nothing but documentation. Otherwise true."),
-    "covers": {
-        "type": "array",
-        "items": {"type": "integer"},
-        "description": "Numbers of the goal's requirements that depend on this step. [] if none.",
-    },
+    "covers": _numbers("Numbers of the goal's requirements that depend on this step. [] if none."),
     "interfaces": _texts(
         "What this step provides to the steps that need it, exactly: files, names, arguments, types, errors. "
         "`textkit/count.py: count_words(text: str) -> dict[str, int]`. This step and those steps see them."
@@ -96,6 +96,23 @@ KINDS = _list(
         "begins",
         "kind",
     ),
+)
+
+HEAR = ToolSpec(
+    name="hear",
+    description="Say what the message asks for, in one call.",
+    parameters=_object(
+        {
+            "requirements": _texts(
+                "The first five to ten words of each demand, exactly as written. [] if there is none."
+            ),
+            "kinds": KINDS,
+            "replaces": _numbers("Numbers of requirements that it contradicts. Usually []."),
+            "step": _text("The name of the step that should do it; empty: a new one."),
+        },
+        "requirements",
+    ),
+    writes=False,
 )
 
 SCOUT = ToolSpec(
@@ -167,11 +184,7 @@ PLAN = ToolSpec(
 )
 
 _PART = {key: value for key, value in _STEP.items() if key != "interfaces"} | {
-    "covers": {
-        "type": "array",
-        "items": {"type": "integer"},
-        "description": "Numbers of the task's criteria that hold once this step is done. [] if none.",
-    },
+    "covers": _numbers("Numbers of the task's criteria that hold once this step is done. [] if none."),
     "needs": _texts("Names of the steps in this answer that must be done before it. Omitted: the one before it."),
 }
 

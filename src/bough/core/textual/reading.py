@@ -18,6 +18,7 @@ from msgspec import Struct
 from bough.core.messages import Call, Stop
 from bough.core.textual import paths
 from bough.core.textual.paths import Block, Known, find_blocks
+from bough.core.textual.python_source import parse_python
 
 _DECODER = json.JSONDecoder(strict=False)
 _NAMED = re.compile(r'\{\s*"(?:name|function|tool)"\s*:')
@@ -199,14 +200,7 @@ def _is_whole_file(block: Block, path: str) -> bool:
         return False
     if block.language in paths.SUFFIXES:
         return True
-    return bool(_CODE.search(block.text)) and (not path.endswith(".py") or _parse_python(block.text) is not None)
-
-
-def _parse_python(text: str) -> ast.Module | None:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    return bool(_CODE.search(block.text)) and (not path.endswith(".py") or parse_python(block.text) is not None)
 
 
 def _may_be_file(block: Block) -> bool:
@@ -234,7 +228,7 @@ def _read_bare_code(text: str, known: Known) -> list[Call]:
     block = Block("python", text, "")
     if "```" in text or not _CODE.match(text.lstrip()) or not paths.find_only_path(block, known).endswith(".py"):
         return []
-    tree = _parse_python(text)
+    tree = parse_python(text)
     holds = tree is not None and any(
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) for node in tree.body
     )

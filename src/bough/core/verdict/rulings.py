@@ -8,6 +8,7 @@ more than ten.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -301,10 +302,15 @@ def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
     """Tests that pass and were not there at the base, where a file that could not be loaded had its tests, too; none
-    where the base cannot name its tests."""
+    where the base cannot name its tests. The first case of each test comes first: only so many are kept, and a test
+    with many cases must not displace others."""
     if baseline.passed + baseline.failed and not baseline.cases:
         return ()
-    return tuple(find_carrying(now, baseline)[1])
+    cases, seen = dict[str, int](), Counter[str]()
+    for name in find_carrying(now, baseline)[1]:
+        test = name.partition("[")[0]
+        cases[name], seen[test] = seen[test], seen[test] + 1
+    return tuple(sorted(cases, key=cases.__getitem__))
 
 
 def filter_passing(report: Report, names: Sequence[str]) -> list[str]:

@@ -4,12 +4,11 @@ refer to: names among siblings, needs, and whose results exist when it starts.""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from msgspec import Struct
 
-from bough.core.planning.plan import Condition, Retry
+from bough.core.planning.plan import Condition, Retry, find_circle
 from bough.core.spelling import shorten_line
 from bough.core.workflow.command_values import find_refusals, load_check, load_command
 from bough.core.workflow.conditions import parse_condition
@@ -105,12 +104,7 @@ def check_siblings(level: Level) -> None:
 def _check_circles(level: Level) -> None:
     """Report the cycles of needs, each once: a step of one that was found is left out of the next search."""
     waiting = {at: [need for need in needs if need != at] for at, needs in enumerate(level.needs)}
-    while True:
-        try:
-            TopologicalSorter(waiting).prepare()
-            return
-        except CycleError as error:
-            circle = error.args[1][:0:-1]
+    while circle := find_circle(waiting)[:-1]:
         first = circle.index(min(circle))
         names = [level.nodes[at].name for at in (*circle[first:], *circle[: first + 1])]
         level.nodes[circle[first]].wrong("needs", f"These steps need each other: {' → '.join(names)}.")

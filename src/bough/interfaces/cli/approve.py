@@ -119,18 +119,20 @@ async def _answer_command(opened: Session, name: str, answer: str, say: str, as_
 
 async def _answer_plan(opened: Session, name: str, says: str, wish: str, file: str, as_json: bool, task: str) -> None:
     from bough.app.run_messages import find_proposal, read_own_plan, rule_on_plan
+    from bough.core.workflow.writing import write_workflow
     from bough.ports import Approval
 
-    waiting = await find_proposal(opened, name, task)
+    waiting, plan = await find_proposal(opened, name, task)
     if says == "show":
+        text = write_workflow(plan)  # To edit.
         if as_json:
-            print_json({"run": name, "task": waiting.task, "plan": waiting.text})
+            print_json({"run": name, "task": waiting.task, "plan": text})
         else:
-            click.echo(waiting.text, nl=False)
+            click.echo(text, nl=False)
         return
     if says == "own":
         try:
-            approval = read_own_plan(waiting.plan, Path(file).read_text("utf-8"))
+            approval = read_own_plan(plan, Path(file).read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise click.UsageError(f"{file} cannot be read: {error}") from None
     else:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bough.core.errors import NotFound, Unavailable
-from bough.interfaces.cli.backlog_run import run, run_theirs
+from bough.interfaces.cli.backlog_run import list_option, run, run_theirs
 from bough.interfaces.cli.options import BoughGroup, add_options, dir_option, format_example, json_option, print_json
 
 if TYPE_CHECKING:
@@ -43,11 +43,6 @@ def command() -> None:
 
 
 command.add_command(run)
-
-
-list_option = click.option(
-    "--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog."
-)
 
 
 _goal_options = add_options(

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.output import Line
 
-DAY = 86_400
+list_option = click.option(
+    "--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog."
+)
 
 
 @click.command(
@@ -53,7 +55,7 @@ DAY = 86_400
 @click.option("--apply-together", "together", metavar="BRANCH", default="", help="Prove all branches together, on one.")
 @click.option("--max-disk", metavar="GB", type=click.FloatRange(0, min_open=True), help="What bough may keep here.")
 @dir_option
-@click.option("--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog.")
+@list_option
 @work_options(" of each goal", "Limit on cost of the whole night in US dollars")
 def run(
     jobs: int | None,

@@ -67,8 +67,7 @@ async def run_check(folder: Path, check: str | None, choices: Choices, as_json: 
 
     def recorded(record: e.Record) -> None:
         if not as_json:
-            for line in render_banner(record, ""):
-                page.line(*line)
+            page.lines(render_banner(record, ""))
             page.flush()
 
     async with open_session(folder, create=True, choices=choices) as opened:

@@ -117,11 +117,6 @@ class CommandGroup(click.Group):
                 formatter.write_dl([(f"{name:{max(map(len, COMMANDS))}}", about) for name, about in commands.items()])
 
 
-def _set_traceback(ctx: click.Context, option: click.Parameter, value: bool) -> None:
-    if value:
-        ctx.obj["traceback"] = True
-
-
 @click.group(
     cls=CommandGroup,
     invoke_without_command=True,
@@ -134,7 +129,7 @@ def _set_traceback(ctx: click.Context, option: click.Parameter, value: bool) -> 
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_set_traceback,
+    callback=lambda ctx, option, value: ctx.obj.update(traceback=True) if value else None,
     help="Show where in bough an error happened.",
 )
 @click.version_option(__version__, prog_name="bough", message="%(prog)s %(version)s")

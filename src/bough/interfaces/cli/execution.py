@@ -20,9 +20,8 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.errors import BoughError, ClaimLost, UsageError
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step
-from bough.interfaces.cli.display import Display
 from bough.interfaces.cli.options import enable_gc
-from bough.interfaces.terminal.output import Line, make_output
+from bough.interfaces.terminal.output import Display, Line, make_output
 from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
 from bough.ports import Approval
 from bough.steering import Stop

@@ -89,5 +89,4 @@ def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | 
         closing = render_closing(table, page.width)
         if closing:
             page.line("")
-        for spans in closing:
-            page.line(*spans)
+        page.lines(closing)

@@ -21,7 +21,8 @@ def dir_option(command: F) -> F:
         "--store",
         metavar="URL",
         expose_value=False,
-        callback=_choose_store,
+        # For this process and those it starts.
+        callback=lambda ctx, option, value: os.environ.update(BOUGH_STORE=value) if value else None,
         help="The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
     )(command)
     return click.option(
@@ -33,12 +34,6 @@ def dir_option(command: F) -> F:
         type=click.Path(path_type=Path),
         help="The project, or a folder in it.",
     )(command)
-
-
-def _choose_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
-    """Choose the journal for this process and those it starts."""
-    if value:
-        os.environ["BOUGH_STORE"] = value
 
 
 def json_option(help: str) -> Callable[[F], F]:

@@ -32,7 +32,7 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
     Exit status: 0 when nothing is refuted, else 3.
     """
     from bough.app import open_journal
-    from bough.interfaces.terminal.evidence import print_evidence, render_closing, render_totals
+    from bough.interfaces.terminal.evidence import render_closing, render_evidence, render_totals
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading
 
@@ -50,20 +50,18 @@ async def command(run: str | None, folder: Path, full: bool, as_json: bool) -> i
         print_json({"run": name, "status": standing, "requirements": rows, **more})
         return status
     page = make_output()
-    for line in render_heading(found, standing, None):
-        page.line(*line)
+    page.lines(render_heading(found, standing, None))
     page.line("")
     if not table.rows:
         page.paragraph(text=f"{name} has no requirements: an older version of bough wrote it, or it has not started.")
         return status
     page.line(render_totals(table))
-    print_evidence(page, table, whole=full)
+    page.lines(render_evidence(table, page.width, whole=full))
     goal = next(iter(found.tasks.values()), None)
     if goal is not None and goal.verdict is not None and goal.verdict.unseen:
         page.paragraph(text=goal.verdict.unseen)
     closing = render_closing(table, page.width)
     if closing:
         page.line("")
-    for spans in closing:
-        page.line(*spans)
+    page.lines(closing)
     return status

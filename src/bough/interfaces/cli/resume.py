@@ -11,7 +11,7 @@ from bough.interfaces.cli.options import bough_command, dir_option, run_argument
 
 if TYPE_CHECKING:
     from bough.app import Choices, Session
-    from bough.interfaces.cli.display import Display
+    from bough.interfaces.terminal.output import Display
 
 
 @bough_command("bough resume", "bough resume amber-heron --rounds 80")

@@ -184,8 +184,11 @@ def _read_work(
     pairs: tuple[str, ...],
     chosen: Mapping[str, Any],
 ) -> Step | Plan:
-    """What is to be done: a goal in words, or a written plan."""
+    """What is to be done: a goal in words, or a written plan, which itself defines the goal and its proof."""
     from bough.core.planning.plan import build_goal_step
+    from bough.core.workflow.inputs import parse_pairs
+    from bough.core.workflow.problems import WorkflowError
+    from bough.workflows import plan_of
 
     if workflow is None:
         if pairs or chosen["fresh"]:
@@ -200,15 +203,6 @@ def _read_work(
         "--best-of": chosen["best_of"],
         "--continue": chosen["continues"],
     }
-    return _load_plan(workflow, folder, pairs, others)
-
-
-def _load_plan(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
-    """The plan of a workflow file, which itself defines the goal and its proof."""
-    from bough.core.workflow.inputs import parse_pairs
-    from bough.core.workflow.problems import WorkflowError
-    from bough.workflows import plan_of
-
     twice = next((name for name, value in others.items() if value), None)
     if twice:
         raise click.UsageError(f"--workflow and {twice} are mutually exclusive: the file defines the work")

@@ -42,10 +42,8 @@ async def command(run: str | None, folder: Path, depth: int | None, flat: bool, 
     from bough.views.formatting import one_line
 
     page = make_output()
-    for line in render_heading(found, status, time.time() if holder else None):
-        page.line(*line)
+    page.lines(render_heading(found, status, time.time() if holder else None))
     if waiting:
         page.paragraph(text=one_line(waiting), style="yellow")
     page.line("")
-    for line in render_table(found, page.width, list_rows(found, depth=depth, flat=flat)):
-        page.line(*line)
+    page.lines(render_table(found, page.width, list_rows(found, depth=depth, flat=flat)))

@@ -38,7 +38,7 @@ async def command(run: str | None, folder: Path, as_json: bool) -> int:
 
 def _render_lines(made: Stats, runs: int) -> list[str]:
     from bough.views.formatting import format_count, format_money, pluralize
-    from bough.views.vocabulary import PATTERNS, ROLES, RUNGS
+    from bough.views.vocabulary import PATTERNS, RUNGS, describe_roles
 
     lines = [
         (
@@ -60,11 +60,7 @@ def _render_lines(made: Stats, runs: int) -> list[str]:
         rounds, tokens = pluralize(made.merge_rounds, "round"), f"{format_count(made.merge_tokens)} tokens"
         lines.append(f"merging took {made.merge_seconds:.0f} s, {rounds} and {tokens}{price}")
     if made.tokens_by_role:
-        ordered = sorted(made.tokens_by_role.items(), key=lambda each: -each[1])
-        counted = ", ".join(
-            f"{format_count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in ordered
-        )
-        lines.append(f"tokens by role: {counted}")
+        lines.append(f"tokens by role: {describe_roles(made.tokens_by_role)}")
     if made.signals:
         counted = ", ".join(
             f"{words} {format_times(made.signals[name])}" for name, words in PATTERNS.items() if name in made.signals

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ def command(
     from bough.core.errors import StoreError
 
     enable_gc()
-    say = _say_json if as_json else _print
+    say = partial(_say, as_json)
     while True:
         try:
             run_to_end(_worker(folder, slots, tags, name, lease, Choices(**chosen), say, drain))
@@ -129,12 +130,11 @@ def restart(folder: Path) -> None:
     become_own(folder, [*sys.argv[1:], "--dir", str(folder.absolute())])
 
 
-def _print(text: str) -> None:
+def _say(as_json: bool, text: str) -> None:
     from bough.views.formatting import one_line
 
-    click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
-
-
-def _say_json(text: str) -> None:
-    print_json_line({"at": round(time.time(), 3), "says": text})
+    if as_json:
+        print_json_line({"at": round(time.time(), 3), "says": text})
+    else:
+        click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
     sys.stdout.flush()

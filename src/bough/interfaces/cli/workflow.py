@@ -184,9 +184,7 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
     page.paragraph((got.name, "bold"), "  ", text=got.description or got.plan.goal.title, indent=len(got.name) + 2)
     if got.inputs:
         page.line(("inputs", "dim"))
-        for row in drawing.render_inputs(got.inputs):
-            page.line(*row)
+        page.lines(drawing.render_inputs(got.inputs))
     page.line("")
-    for row in drawing.render_plan(got.plan, page.width):
-        page.line(*row)
+    page.lines(drawing.render_plan(got.plan, page.width))
     return 0

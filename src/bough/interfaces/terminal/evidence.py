@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bough.core.acceptance.evidence_table import Evidence, Proof, RequirementStatus, Table
-from bough.interfaces.terminal.output import Line, TerminalOutput
+from bough.interfaces.terminal.output import Line
 from bough.views.formatting import cut, one_line, pad, pluralize
 
 STYLES: dict[RequirementStatus, str] = {
@@ -118,11 +118,6 @@ def _describe_proof(proof: Proof) -> str:
 def _list_tests(tests: tuple[str, ...]) -> str:
     more = f" and {len(tests) - NAMES} more" if len(tests) > NAMES else ""
     return f"{', '.join(tests[:NAMES])}{more}"
-
-
-def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -> None:
-    for line in render_evidence(table, page.width, whole=whole):
-        page.line(*line)
 
 
 def render_closing(table: Table, width: int = 100) -> list[Line]:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.core.tree.task_state import SETTLED, State
-from bough.interfaces.terminal.output import Line, Span, TerminalOutput, format_line
+from bough.interfaces.terminal.output import Display, Line, Span, TerminalOutput, format_line
 from bough.interfaces.terminal.run_tree import render_name
 from bough.views.event_lines import Teller
 from bough.views.formatting import (
@@ -54,6 +54,10 @@ RECENT = 4
 HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
 
 
+Frame = Callable[[int, int], Sequence[Line]]
+"""The lines of a frame that fits so many columns and rows."""
+
+
 class Painter:
     """Redraws a frame in place, below what was written so far."""
 
@@ -75,7 +79,7 @@ class Painter:
     def _kept(self, lines: Sequence[Line]) -> str:
         return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
 
-    def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
+    def draw(self, frame: Frame) -> None:
         """Request a frame that fits the terminal, and show it."""
         if not self._paper.in_front:
             return
@@ -127,7 +131,7 @@ class Painter:
         return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
 
 
-class LiveDisplay:
+class LiveDisplay(Display):
     """Shows a run on a terminal while it runs."""
 
     def __init__(self, paper: TerminalOutput, clock: Callable[[], float] = time.time) -> None:
@@ -187,13 +191,8 @@ class LiveDisplay:
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
         """Draw until the block ends."""
-        with quiet_terminal(self._paper, self._painter) as self._echo:
-            drawing = asyncio.get_running_loop().create_task(self._draw())
-            try:
-                yield
-            finally:
-                drawing.cancel()
-                self._painter.clear()
+        with draw_frames(self._paper, self._painter, self._frame, lambda: not self._asking) as self._echo:
+            yield
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -206,12 +205,6 @@ class LiveDisplay:
         finally:
             self._echo(False)
             self._asking = False
-
-    async def _draw(self) -> None:
-        while True:
-            if not self._asking:
-                self._painter.draw(self._frame)
-            await asyncio.sleep(REFRESH)
 
     def _frame(self, width: int, height: int) -> list[Line]:
         now = self._clock()
@@ -312,9 +305,11 @@ class _Stream:
 
 
 @contextlib.contextmanager
-def quiet_terminal(paper: TerminalOutput, painter: Painter) -> Iterator[Callable[[bool], None]]:
-    """Hide the cursor and what is typed while frames are drawn; restore both when the process is suspended (Ctrl-Z) and
-    when the block ends. The yielded function turns them on and off in between."""
+def draw_frames(
+    paper: TerminalOutput, painter: Painter, frame: Frame, wanted: Callable[[], bool] = lambda: True
+) -> Iterator[Callable[[bool], None]]:
+    """Draw frames while they are wanted, until the block ends. The cursor and what is typed are hidden, and restored
+    when the process is suspended (Ctrl-Z) and at the end; the yielded function turns them on and off in between."""
     terminal = paper.stream.fileno()
     before = termios.tcgetattr(terminal)
 
@@ -332,11 +327,20 @@ def quiet_terminal(paper: TerminalOutput, painter: Painter) -> Iterator[Callable
         os.kill(os.getpid(), signal.SIGSTOP)
         echo(False)
 
+    async def draw() -> None:
+        while True:
+            if wanted():
+                painter.draw(frame)
+            await asyncio.sleep(REFRESH)
+
     loop = asyncio.get_running_loop()
     echo(False)
     loop.add_signal_handler(signal.SIGTSTP, suspend)
+    drawing = loop.create_task(draw())
     try:
         yield echo
     finally:
+        drawing.cancel()
+        painter.clear()
         loop.remove_signal_handler(signal.SIGTSTP)
         echo(True)

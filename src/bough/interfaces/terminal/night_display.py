@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from bough.app.night_branch import TOGETHER
 from bough.core import events as e
 from bough.core.events import Record
 from bough.core.tree.task_state import SETTLED
-from bough.interfaces.terminal.live_display import REFRESH, Painter, quiet_terminal
+from bough.interfaces.terminal.live_display import Painter, draw_frames
 from bough.interfaces.terminal.output import Line, TerminalOutput
 from bough.views.formatting import format_duration, one_line
 from bough.views.run_view import RunView
@@ -85,18 +84,8 @@ class NightDisplay:
         if not self._paper.terminal:
             yield
             return
-        with quiet_terminal(self._paper, self._painter):
-            drawing = asyncio.get_running_loop().create_task(self._draw())
-            try:
-                yield
-            finally:
-                drawing.cancel()
-                self._painter.clear()
-
-    async def _draw(self) -> None:
-        while True:
-            self._painter.draw(self._frame)
-            await asyncio.sleep(REFRESH)
+        with draw_frames(self._paper, self._painter, self._frame):
+            yield
 
     def _frame(self, width: int, height: int) -> list[Line]:
         now, goals = self._clock(), list(self._goals.items())

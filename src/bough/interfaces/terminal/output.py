@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
@@ -90,6 +91,10 @@ class TerminalOutput(Struct, frozen=True):
         line = [(span, "") if isinstance(span, str) else span for span in spans]
         self.write(self.painted(line, self.width) + "\n")
 
+    def lines(self, lines: Iterable[Line]) -> None:
+        for line in lines:
+            self.line(*line)
+
     def text(self, text: str, style: str = "") -> None:
         """Write multi-line text, which the terminal may wrap."""
         for part in escape_text(text).split("\n"):
@@ -109,6 +114,36 @@ class TerminalOutput(Struct, frozen=True):
 
     def flush(self) -> None:
         self.stream.flush()
+
+
+class Display:
+    """Receives what happens in a run. What it has no use for it ignores."""
+
+    def announce(self, lines: list[Line], more: bool = False) -> None:
+        """What a person should know before it starts. `more`: further lines follow."""
+
+    def seen(self, record: Record) -> None:
+        """An event from before the run was resumed."""
+
+    def recorded(self, record: Record) -> None: ...
+
+    def progress(self, task: str, text: str) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def doing(self, task: str, what: str) -> None:
+        """What goes on for a task where no event says it; empty: no longer."""
+
+    def waiting(self, text: str) -> None:
+        """What the whole run waits for; empty: for nothing any longer."""
+
+    def shown(self) -> AbstractContextManager[None]:
+        """Show it until the block ends."""
+        return nullcontext()
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Leave the terminal to the person while they answer a question."""
+        return nullcontext()
 
 
 def is_interactive() -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 from bough.core.events import Record
-from bough.interfaces.terminal.output import Line, TerminalOutput, format_line
+from bough.interfaces.terminal.output import Display, Line, TerminalOutput, format_line
 from bough.views.event_lines import Teller
 from bough.views.formatting import format_duration, last_line, one_line
 
@@ -18,7 +18,7 @@ LONGEST_SILENCE = 60.0
 """Seconds of the longest silence."""
 
 
-class PlainDisplay:
+class PlainDisplay(Display):
     """Writes a run's news. If the reader goes away, it falls silent; the run continues."""
 
     def __init__(self, paper: TerminalOutput) -> None:
@@ -86,10 +86,6 @@ class PlainDisplay:
                 told = f"{task}: still {what}, for {format_duration(now - since)}{tail}"
                 self._say(f"{time.strftime('%H:%M:%S')}  {one_line(told)}"[: self._paper.width])
             pause, spoke = min(2 * pause, LONGEST_SILENCE), self._spoke
-
-    @contextlib.contextmanager
-    def aside(self) -> Iterator[None]:
-        yield
 
     def _say(self, text: str) -> None:
         self._spoke = time.monotonic()

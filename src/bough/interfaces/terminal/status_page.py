@@ -7,24 +7,24 @@ from collections.abc import Sequence
 
 from bough.core.acceptance.evidence_table import Table
 from bough.core.acceptance.verdict import Verdict
-from bough.interfaces.terminal.evidence import print_evidence, render_closing
+from bough.interfaces.terminal.evidence import render_closing, render_evidence
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.interfaces.terminal.parts import print_advice, print_changes, print_report
 from bough.interfaces.terminal.run_tree import ICONS, render_heading
 from bough.interfaces.terminal.run_tree import render_table as tree_table
 from bough.ports import FileChange
 from bough.views.details import TaskDetail
-from bough.views.formatting import first_sentence, format_count, one_line, pad, pluralize
+from bough.views.formatting import first_sentence, one_line, pad, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
 from bough.views.task_rows import TaskRow, describe_progress, describe_trouble
-from bough.views.task_view import TaskView
 from bough.views.vocabulary import (
     OVER,
     ROLES,
     STATE_STYLES,
     choose_style,
     describe_evidence,
+    describe_roles,
     describe_state,
     describe_status,
     list_shortcomings,
@@ -45,8 +45,7 @@ def print_status(
     changes: Sequence[FileChange],
     table: Table | None = None,
 ) -> None:
-    for line in render_heading(run, status, time.time() if holder else None):
-        page.line(*line)
+    page.lines(render_heading(run, status, time.time() if holder else None))
     page.line("")
     _print_state(page, drawn, holder, detail.halted)
     _print_verdict(page, detail.verdict, detail.command)
@@ -61,12 +60,11 @@ def print_status(
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     if len(drawn) > 1:
         page.line("")
-        for line in tree_table(run, page.width, drawn):
-            page.line(*line)
+        page.lines(tree_table(run, page.width, drawn))
     if table is not None and table.rows:
         page.line("")
         page.line(("requirements", "dim"))
-        print_evidence(page, table)
+        page.lines(render_evidence(table, page.width))
     if run.question:
         page.line("")
         page.line(("the question", "dim"))
@@ -81,8 +79,7 @@ def print_status(
     page.line("")
     print_advice(page, list_next_steps(run, status, bool(changes)))
     over = status in OVER
-    for spans in render_closing(table) if table is not None and over else ():
-        page.line(*spans)
+    page.lines(render_closing(table) if table is not None and over else ())
 
 
 def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:
@@ -108,18 +105,10 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
             _print_fact(page, "worker", one_line(task.worker))
         _print_fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
     if task.tokens_by_role:
-        parts = (
-            f"{format_count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in sort_by_size(task)
-        )
-        _print_fact(page, "tokens", ", ".join(parts))
+        _print_fact(page, "tokens", describe_roles(task.tokens_by_role))
     if holder:
         _print_fact(page, "worker", one_line(holder))
         _print_fact(page, "doing", one_line(task.doing) or "between effects")
-
-
-def sort_by_size(task: TaskView) -> list[tuple[str, int]]:
-    """Roles with the tokens they used, largest first."""
-    return sorted(task.tokens_by_role.items(), key=lambda each: -each[1])
 
 
 def _print_verdict(page: TerminalOutput, verdict: Verdict | None, command: str) -> None:

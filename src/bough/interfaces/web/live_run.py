@@ -122,8 +122,6 @@ class LiveRun:
                     [child] if began else [p for p in self.view.tasks if p == child or p.startswith(f"{child}/")]
                 ):
                     self._changed[path] = record.seq
-            case _:
-                pass
         lane = self.charts.lanes.get(record.task)
         if lane is not None and isinstance(record.event, e.RoundStarted):
             lane.rounds.append(record.seq)
@@ -141,8 +139,6 @@ class LiveRun:
                 self._count_settled(record.task, state in SETTLED)
             case e.ChildSettled(child=child):
                 self._count_settled(child_path(record.task, child), True)
-            case _:
-                pass
 
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:

@@ -306,16 +306,14 @@ def build_charts(run: LiveRun, start: int, pixels: int) -> Json:
         "from": view.started_at,
         "to": now,
         "work": list(WORK),
-        "lanes": [_lane_to_dict(lane) for lane in drawn],
+        "lanes": [
+            {**lane, "path": Raw(lane["path"]), "name": lane["path"].rpartition("/")[2], "depth": levels(lane["path"])}
+            for lane in drawn
+        ],
         "total": len(lanes),
         "burn": {**made.burn(), "limits": asdict(view.limits)},
         "tests": made.tests_over_time(),
     }
-
-
-def _lane_to_dict(lane: Json) -> Json:
-    path = lane["path"]
-    return {**lane, "path": Raw(path), "name": path.rpartition("/")[2], "depth": levels(path)}
 
 
 # ── one task ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -452,8 +450,6 @@ def build_ladder(records: Sequence[e.Record]) -> list[Json]:
                 entry = last.get(record.task)
                 if entry is not None and "came" in entry:
                     entry["answer"] = text
-            case _:
-                pass
     return made
 
 

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from hashlib import sha256
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import asdict
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,14 +23,12 @@ from starlette.routing import Route
 
 from bough.app import Session, open_journal, open_session
 from bough.app.backlog import load_backlog
-from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.web import changes, pages
 from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
 from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
-from bough.views.details import describe_point
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
@@ -98,16 +98,103 @@ def make_response(document: Any, status: int = 200) -> Response:
     return Response(encode_json(document), status, media_type="application/json")
 
 
-def _read_number(request: Request, name: str, default: int) -> int:
+def read_number(request: Request, name: str, default: int, most: int = 10**15) -> int:
     given = request.query_params.get(name, "")
     if not given:
         return default
     if not given.isascii() or not given.isdigit() or len(given) > 15:
         raise UsageError(f"`{name}` is not a number.")
-    return int(given)
+    return min(int(given), most)
 
 
-# ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+class Query(Struct, frozen=True):
+    """What a page asks about a run."""
+
+    request: Request
+    root: Path
+    lives: LiveRuns
+    live: LiveRun
+
+    @property
+    def task(self) -> str:
+        return self.request.query_params.get("task", GOAL)
+
+    def number(self, name: str, default: int, most: int = 10**15) -> int:
+        return read_number(self.request, name, default, most)
+
+
+# ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def build_rounds(asked: Query) -> Any:
+    start = asked.number("from", -1)
+    return await pages.build_rounds(asked.live, asked.lives, asked.task, None if start < 0 else start)
+
+
+async def build_events(asked: Query) -> Any:
+    task, since = asked.request.query_params.get("task"), asked.number("since", 0)
+    return await pages.build_events(asked.live, asked.lives, task, since, asked.number("limit", 100))
+
+
+async def build_evidence(asked: Query) -> Any:
+    return msgspec.to_builtins(await asked.lives.journal.evidence(asked.live.view.name))
+
+
+async def build_ladder(asked: Query) -> Any:
+    records = await asked.lives.journal.store.read(asked.live.view.name, kinds=pages.LADDER_KINDS)
+    return {"rungs": pages.build_ladder(records)}
+
+
+async def build_files(asked: Query) -> Any:
+    """Every changed file, with counts."""
+    async with open_session(asked.root) as opened:
+        found = await opened.task(asked.live.view.name, asked.task)
+        counts = await opened.workspaces.count_changes(found.base, found.tree)
+    return {"files": changes.list_files(counts)}
+
+
+async def build_diff(asked: Query) -> Any:
+    """Some lines of one file's changes."""
+    params, house = asked.request.query_params, asked.request.app.state.house
+    async with open_session(asked.root) as opened:
+        found = await opened.task(asked.live.view.name, asked.task)
+        text = await house.diff(opened, found.base, found.tree, params.get("file", ""))
+    # A long one takes a while the first time: other requests are answered meanwhile.
+    return await asyncio.to_thread(changes.build_part, text, asked.number("from", 0), params.get("beside") == "1")
+
+
+async def build_points(asked: Query) -> Any:
+    found = await asked.lives.journal.points(asked.live.view.name, asked.task)
+    return {"points": [{"at": point.at, "words": point.words} for point in found]}
+
+
+OF_RUN: Mapping[str, Callable[[Query], Any]] = {
+    "": lambda asked: pages.build_summary(asked.live),
+    "/tree": lambda asked: pages.build_tree(asked.live, asked.number("from", 0), asked.number("limit", LINES, 1000)),
+    "/charts": lambda asked: pages.build_charts(asked.live, asked.number("from", 0), asked.number("pixels", 800, 4000)),
+    "/task": lambda asked: pages.build_task(asked.live, asked.task),
+    "/rounds": build_rounds,
+    "/events": build_events,
+    "/event/{seq:int}": lambda asked: pages.build_event(asked.live, asked.lives, asked.request.path_params["seq"]),
+    "/evidence": build_evidence,
+    "/ladder": build_ladder,
+    "/files": build_files,
+    "/diff": build_diff,
+    "/points": build_points,
+    "/stats": lambda asked: pages.build_statistics(asked.lives, [asked.live.view.name]),
+}
+"""The pages of a run, by the end of their address: what each shows, or a coroutine of it."""
+
+
+def show_run(build: Callable[[Query], Any]) -> Callable[[Request], Awaitable[Response]]:
+    async def get(request: Request) -> Response:
+        made = build(Query(request, *await request.app.state.house.run(request)))
+        return make_response(await made if isawaitable(made) else made)
+
+    return get
+
+
+# ── a project ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def get_static(request: Request) -> Response:
@@ -116,7 +203,7 @@ async def get_static(request: Request) -> Response:
 
 async def get_runs(request: Request) -> Response:
     house: ServedProjects = request.app.state.house
-    start, limit = _read_number(request, "from", 0), min(_read_number(request, "limit", PAGE), 100)
+    start, limit = read_number(request, "from", 0), read_number(request, "limit", PAGE, 100)
     found = []
     for project, root in house.roots.items():
         page = await pages.build_project(project, root)
@@ -130,96 +217,11 @@ async def get_runs(request: Request) -> Response:
     return make_response({"projects": found, "beside": request.app.state.beside})
 
 
-async def get_run(request: Request) -> Response:
-    _, _, live = await request.app.state.house.run(request)
-    return make_response(pages.build_summary(live))
-
-
-async def get_tree(request: Request) -> Response:
-    _, _, live = await request.app.state.house.run(request)
-    return make_response(
-        pages.build_tree(live, _read_number(request, "from", 0), min(_read_number(request, "limit", LINES), 1000))
-    )
-
-
-async def get_charts(request: Request) -> Response:
-    _, _, live = await request.app.state.house.run(request)
-    return make_response(
-        pages.build_charts(live, _read_number(request, "from", 0), min(_read_number(request, "pixels", 800), 4000))
-    )
-
-
-async def get_task(request: Request) -> Response:
-    _, _, live = await request.app.state.house.run(request)
-    return make_response(pages.build_task(live, request.query_params.get("task", GOAL)))
-
-
-async def get_rounds(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    start = _read_number(request, "from", -1)
-    path = request.query_params.get("task", GOAL)
-    return make_response(await pages.build_rounds(live, lives, path, None if start < 0 else start))
-
-
-async def get_events(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    since, limit = _read_number(request, "since", 0), _read_number(request, "limit", 100)
-    return make_response(await pages.build_events(live, lives, request.query_params.get("task"), since, limit))
-
-
-async def get_event(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    return make_response(await pages.build_event(live, lives, request.path_params["seq"]))
-
-
 async def get_blob(request: Request) -> Response:
     lives = await request.app.state.house.lives(request.path_params["project"])
     body = await lives.journal.store.get_blob(request.path_params["name"])
     text = body[:LARGEST].decode("utf-8", "replace")
     return make_response({"text": text, "left_out": max(0, len(body) - LARGEST)})
-
-
-async def get_evidence(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    found: Table = await lives.journal.evidence(live.view.name)
-    return make_response(msgspec.to_builtins(found))
-
-
-async def get_ladder(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    records = await lives.journal.store.read(live.view.name, kinds=pages.LADDER_KINDS)
-    return make_response({"rungs": pages.build_ladder(records)})
-
-
-async def get_files(request: Request) -> Response:
-    """Every changed file, with counts."""
-    root, _, live = await request.app.state.house.run(request)
-    async with open_session(root) as opened:
-        found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
-        counts = await opened.workspaces.count_changes(found.base, found.tree)
-    return make_response({"files": changes.list_files(counts)})
-
-
-async def get_diff(request: Request) -> Response:
-    """Some lines of one file's changes."""
-    root, _, live = await request.app.state.house.run(request)
-    name, beside = request.query_params.get("file", ""), request.query_params.get("beside") == "1"
-    async with open_session(root) as opened:
-        found = await opened.task(live.view.name, request.query_params.get("task", GOAL))
-        text = await request.app.state.house.diff(opened, found.base, found.tree, name)
-    # A long one takes a while the first time: other requests are answered meanwhile.
-    return make_response(await asyncio.to_thread(changes.build_part, text, _read_number(request, "from", 0), beside))
-
-
-async def get_points(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    found = await lives.journal.points(live.view.name, request.query_params.get("task", GOAL))
-    return make_response({"points": [{"at": point.at, "words": describe_point(point)} for point in found]})
-
-
-async def get_run_stats(request: Request) -> Response:
-    _, lives, live = await request.app.state.house.run(request)
-    return make_response(await pages.build_statistics(lives, [live.view.name]))
 
 
 async def get_choices(request: Request) -> Response:
@@ -259,16 +261,12 @@ async def get_live(request: Request) -> Response:
     return StreamingResponse(_stream(found, since), media_type="text/event-stream")
 
 
-def _encode_change(run: LiveRun, since: int) -> bytes:
-    return encode_json(pages.build_change(run, since))
-
-
 async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
     async with run.watched():
         known: object = None
         while True:
             if run.seq > since or run.mark != known:
-                message = run.message(since, _encode_change)
+                message = run.message(since, lambda run, since: encode_json(pages.build_change(run, since)))
                 since, known = run.seq, run.mark
                 yield b"id: %d\ndata: %s\n\n" % (since, message)
             else:
@@ -309,32 +307,11 @@ async def _read_body(request: Request) -> bytes:
 
 # ── all together ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Handler = Callable[[Request], Awaitable[Response]]
-OF_RUN: Mapping[str, Handler] = {
-    "": get_run,
-    "/tree": get_tree,
-    "/charts": get_charts,
-    "/task": get_task,
-    "/rounds": get_rounds,
-    "/events": get_events,
-    "/event/{seq:int}": get_event,
-    "/evidence": get_evidence,
-    "/ladder": get_ladder,
-    "/files": get_files,
-    "/diff": get_diff,
-    "/points": get_points,
-    "/stats": get_run_stats,
-    "/live": get_live,
-}
 
-
-async def _handle_refusal(request: Request, error: Exception) -> Response:
+async def _handle_error(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return make_response({"error": f"Nothing found at {request.url.path}."}, error.status_code)
     return make_response({"error": str(error)}, 404 if isinstance(error, NotFound) else 409)
-
-
-async def _handle_not_found(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return make_response({"error": f"Nothing found at {request.url.path}."}, status)
 
 
 def make_app(
@@ -353,7 +330,7 @@ def make_app(
             await asyncio.gather(warming, return_exceptions=True)
             await house.close()
 
-    run_routes = [Route(f"/api/{{project}}/runs/{{run}}{end}", handler) for end, handler in OF_RUN.items()]
+    run_routes = [Route(f"/api/{{project}}/runs/{{run}}{end}", show_run(build)) for end, build in OF_RUN.items()]
     app = Starlette(
         routes=[
             *(Route(path, get_static) for path in FILES),
@@ -365,13 +342,14 @@ def make_app(
             Route("/api/{project}/backlogs/{list}/{goal}", get_goal),
             Route("/api/{project}/blobs/{name}", get_blob),
             *run_routes,
+            Route("/api/{project}/runs/{run}/live", get_live),
             Route("/api/{project}/runs/{run}/do/{action}", post_action, methods=["POST"]),
         ],
         middleware=[
             Middleware(Guard, token=token, port=port, hosts=hosts),
             Middleware(GZipMiddleware, minimum_size=2000, compresslevel=1),
         ],
-        exception_handlers={BoughError: _handle_refusal, HTTPException: _handle_not_found},
+        exception_handlers={BoughError: _handle_error, HTTPException: _handle_error},
         lifespan=lifespan,
     )
     app.state.house, app.state.beside = house, beside

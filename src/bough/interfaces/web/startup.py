@@ -26,12 +26,6 @@ from bough.views.formatting import escape_json
 KEPT = "serve.json"
 
 
-class SavedServer(msgspec.Struct):
-    """The port of the last server here. Its token is nowhere: every server makes its own."""
-
-    port: int = 0
-
-
 class Address(msgspec.Struct, frozen=True):
     """Where a server listens, for which projects, and with which token."""
 
@@ -55,12 +49,11 @@ def find_address(folder: Path, *, everything: bool, host: str, port: int | None,
     if has_home:
         check_home(roots[0] / ".bough")
     file = Place(roots[0] / ".bough", KEPT)
-    kept = _load_saved(file)
     port = 0 if passing and port is None else port
-    listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
+    listening = _listen(host, _load_port(file) if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
     if has_home and not passing:  # A project without runs stays as it is.
-        file.write(msgspec.json.encode(SavedServer(chosen)), 0o600)
+        file.write(msgspec.json.encode({"port": chosen}), 0o600)
     return Address(roots, host, chosen, secrets.token_urlsafe(24), listening)
 
 
@@ -70,11 +63,16 @@ def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -
         sys.stdout.write(escape_json(msgspec.json.encode({"url": address.url, "port": address.port})) + "\n")
         sys.stdout.flush()
     else:
-        click.echo(
-            f"Serving {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue."
-        )
+        roots = address.roots
+        served = f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
+        click.echo(f"Serving {served} at\n\n  {address.url}\n\nCtrl-C stops it; the runs continue.")
     if browse:
-        _open_browser(address)
+        # A page that only its owner can read and that leads on: everyone on the machine sees the command line of a
+        # browser, and must not see the token in it.
+        lead = f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n'
+        page = write_private_page("open.html", lead)
+        if page is None or not open_page(page, project=address.roots[0]):
+            click.echo("bough: No browser was found: open the address yourself.", err=True)
     hosts = (address.host, socket.gethostname())
     app = make_app(address.roots, address.token, address.port, hosts, beside=until)
     settings = uvicorn.Config(
@@ -98,10 +96,6 @@ async def _run(server: uvicorn.Server, listening: socket.socket, until: int | No
     await server.serve(sockets=[listening])
 
 
-def _describe_projects(roots: list[Path]) -> str:
-    return f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
-
-
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
     """Listen on that port; if it is taken and was not requested explicitly, on any."""
     try:
@@ -123,16 +117,9 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
     return listening
 
 
-def _open_browser(address: Address) -> None:
-    """Open a page that only its owner can read and that leads on: everyone on the machine sees the command line of a
-    browser, and must not see the token in it."""
-    page = write_private_page("open.html", f'<meta http-equiv="refresh" content="0; url={html.escape(address.url)}">\n')
-    if page is None or not open_page(page, project=address.roots[0]):
-        click.echo("bough: No browser was found: open the address yourself.", err=True)
-
-
-def _load_saved(file: Place) -> SavedServer:
+def _load_port(file: Place) -> int:
+    """The port of the last server here. Its token is nowhere: every server makes its own."""
     try:
-        return msgspec.json.decode(file.read(), type=SavedServer)
-    except (OSError, msgspec.MsgspecError):
-        return SavedServer()
+        return msgspec.json.decode(file.read(), type=dict[str, int])["port"]
+    except (OSError, msgspec.MsgspecError, KeyError):
+        return 0

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
+from bough.core.textual.python_source import parse_python
 from bough.core.verdict.expectations import NUMBER, make_other_value
 from bough.core.verdict.language import Spans
 
@@ -20,9 +21,8 @@ _AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict 
 
 
 def falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parse_python(text)
+    if tree is None:
         return [], set()
     place = _Places(text)
     changes: Spans = []
@@ -199,9 +199,8 @@ def _falsify_value(
 
 def has_no_assertion(text: str, names: set[str]) -> bool:
     """Nothing in the functions of these names can fail except by accident."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
+    tree = parse_python(text)
+    if tree is None:
         return False
     functions = (node for node in ast.walk(tree) if isinstance(node, _Function) and node.name in names)
     return not any(_has_assertion(node) for function in functions for node in ast.walk(function))

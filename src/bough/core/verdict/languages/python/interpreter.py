@@ -7,6 +7,7 @@ import re
 import shlex
 
 from bough.core.shell_syntax import Part, get_program_name, get_word
+from bough.core.textual.python_source import parse_python
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 
@@ -83,9 +84,10 @@ def list_python_tests(look: ProjectFiles) -> list[str]:
 
 def dump_code(text: str) -> str:
     """The syntax tree without docstrings, as text; the text itself where it is not Python."""
+    tree = parse_python(text)
     try:
-        return ast.dump(_Bare().visit(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError):
+        return ast.dump(_Bare().visit(tree)) if tree is not None else text
+    except RecursionError:
         return text
 
 

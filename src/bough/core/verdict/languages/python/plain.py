@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from bough.core.textual.python_source import parse_expression, parse_python
 from bough.core.verdict.language import ENDS, FAILS, PASSES, REPEAT, SECONDS
 
 _KIT = """\
@@ -299,9 +300,12 @@ def make_plain(text: str, folder: str, wanted: Collection[str] | None, shared: S
     given = "|".join(re.findall(r"\w+", " ".join(re.findall(r"(?m)^\s*def test\w*\(([^)]*)\)", text))))
     needed = [one for one in shared if given and re.search(rf"(?m)^def (?:{given})\(", one)]
     plain = _Plain(wanted)
+    trees = [tree for one in (*needed, text) if (tree := parse_python(one)) is not None]
+    if len(trees) <= len(needed):
+        return ""
     try:
-        made = [ast.unparse(ast.fix_missing_locations(plain.visit(ast.parse(one)))) for one in (*needed, text)]
-    except (SyntaxError, ValueError, RecursionError):
+        made = [ast.unparse(ast.fix_missing_locations(plain.visit(tree))) for tree in trees]
+    except (ValueError, RecursionError):
         return ""
     kit = "\n".join([f"_FOLDER = {folder!r}", _KIT, *made, f"_calls = [{', '.join(plain.calls)}]", _RUN])
     return kit if plain.calls else ""
@@ -328,8 +332,11 @@ class _Plain(ast.NodeTransformer):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.stmt:
         if node.module == "pytest":
-            taken = [f"{name.asname or name.name} = _kit.{name.name}" for name in node.names]
-            return ast.parse("if True:\n pass\n " + "\n ".join(taken)).body[0]
+            taken = [
+                ast.Assign([ast.Name(name.asname or name.name, ast.Store())], parse_expression(f"_kit.{name.name}"))
+                for name in node.names
+            ]
+            return ast.If(ast.Constant(True), [ast.Pass(), *taken], [])
         if node.module == "unittest" and any(name.name == "TestCase" for name in node.names):
             node.names = [name for name in node.names if name.name != "TestCase"]
             self._names["TestCase"] = "_Case"
@@ -357,8 +364,9 @@ class _Plain(ast.NodeTransformer):
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
             left, right = ast.unparse(test.left), ast.unparse(test.comparators[0])
             if "yield" not in left + right and "await" not in left + right:
-                test.left, test.comparators = _parse(f"(_a := ({left}))"), [_parse(f"(_b := ({right}))")]
-                node.msg = _parse("_say(_a, _b)")
+                test.left = parse_expression(f"(_a := ({left}))")
+                test.comparators = [parse_expression(f"(_b := ({right}))")]
+                node.msg = parse_expression("_say(_a, _b)")
         else:  # Which one it is: all of them say no.
             node.msg = ast.Constant(f"False {ast.unparse(test)}")
         return node
@@ -386,17 +394,13 @@ class _Plain(ast.NodeTransformer):
 
     def _take_class(self, node: ast.ClassDef) -> Iterator[ast.stmt]:
         known, node.name = node.name, f"Part_{len(self.calls)}"
-        node.bases = [base for base in node.bases if ast.unparse(base) != "object"] or [_parse("_Case")]
+        node.bases = [base for base in node.bases if ast.unparse(base) != "object"] or [parse_expression("_Case")]
         for method in _list_tests(node):
             part = f"part_{method.name[4:].lstrip('_')}"
             if self._wants(f"{known}.{method.name}"):
                 self.calls.append(f"({f'{known}.{method.name}'!r}, lambda: _run_one({node.name}, {part!r}))")
             method.name = part
         yield self.visit(node)
-
-
-def _parse(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
 
 
 def _list_tests(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:
