@@ -151,6 +151,11 @@ class Language:
     """What runs a command in a project's environment, as a pattern: bough provides that environment itself."""
     installs: ClassVar[str] = ""
     """A command line that installs a project's packages, as a pattern of its beginning."""
+    builds: ClassVar[str] = ""
+    """A command line that builds what tests need, as a pattern of its beginning."""
+    too_old: ClassVar[str] = ""
+    """How its tools say that one of them is older than a project allows, as a pattern whose groups are the tool and
+    the version that is needed."""
     frames: ClassVar[str] = ""
     """Places in a trace that are not the project's own, as a pattern: its runners and libraries."""
     noise: ClassVar[str] = ""

@@ -199,17 +199,10 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     return None
 
 
-_TOO_OLD = re.compile(
-    r"(?i)\b(?:requires|invalid) (go|rustc|ruby|php|node|npm)\b(?: version)?[ '\"v>=~^]*(\d+(?:\.\d+)*)"
-    r"|\b(cmake|autoconf|automake) (?:version )?(\d+(?:\.\d+)*) or (?:higher|newer) is required"
-    r"|\b(meson) version is \S+ but project requires >= ?(\d+(?:\.\d+)*)"
-    r"|\b(perl) v(\d+(?:\.\d+)*) required"
-)
-
-
 def _find_newer(text: str) -> Missing | None:
     """A program that is older than the project allows, and the version that it asks for."""
-    found = _TOO_OLD.search(text)
+    patterns = (language.too_old for language in LANGUAGES if language.too_old)
+    found = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
     return Missing("version", " ".join(filter(None, found.groups()))) if found else None
 
 

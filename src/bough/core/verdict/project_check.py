@@ -66,10 +66,8 @@ _SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
 _BUILDS = re.compile(
-    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*(?:(?:\./)?(?:autogen|buildconf|bootstrap|configure)\b|autoreconf\b"
-    r"|meson setup\b|cmake\s+[-.]|make(?: -\S+| all| \w+=\S+)*$|ninja(?: -\S+ \S+)*$|\./Build$"
-    r"|perl (?:Makefile|Build)\.PL|(?:npm|pnpm|yarn|bun) (?:run )?(?:build|compile)\b|python3? setup\.py build"
-    r"|(?:bundle exec )?rake compile\b)"
+    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*"
+    rf"(?:{'|'.join(language.builds for language in LANGUAGES if language.builds)})"
 )
 """Commands that build what tests need."""
 
@@ -181,7 +179,7 @@ def _unwrap(line: str) -> str:
     if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
         bare = bare[1:-1]
     bare = re.sub(r"^(?:& )?(?=\./\S+\.ps1\b)", "pwsh -File ", bare)
-    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", re.sub(r"\{env_?python\}", "python", bare)).strip()
+    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
     unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
     return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
 

@@ -232,6 +232,7 @@ class GoLanguage(Language):
         r"|cannot find module providing package) (\S+?)[;:]?\s|(go\.mod)(?= file not found)"
         r"|does not contain (main module)|cannot find (main module)"
     )
+    too_old = r"\b(?:requires|invalid) ([Gg]o)\b(?: version)?[ '>=]*(\d+(?:\.\d+)*)"
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
 

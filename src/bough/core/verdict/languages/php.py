@@ -63,6 +63,7 @@ class Php(Language):
     manifests = ("phpunit.xml", "composer.json")
     installed_runners = ("phpunit", "pest", "simple-phpunit")
     programs = frozenset({*installed_runners})
+    too_old = r"\brequires (php) [>=~^ ]*(\d+(?:\.\d+)*)"
     task_files = r"composer\.json"
     dependency_files = r"(^|/)composer\.json$"
     no_package = (

@@ -172,6 +172,8 @@ class Ruby(Language):
     installed_runners = ("rspec", "rake", "minitest", "cucumber")
     programs = frozenset({*installed_runners, "bundle"})
     dependency_files = r"(^|/)(Gemfile|[^/]+\.gemspec)$"
+    builds = r"(?:bundle exec )?rake compile\b"
+    too_old = r"\brequires (Ruby) version [>=~ ]*(\d+(?:\.\d+)*)"
     no_module = r"cannot load such file -- ([\w-][\w./-]*)"
     no_package = r"Could not find (?:gem )?'?([\w-]+)[^\n]*in (?:any|locally|rubygems)|Bundler::GemNotFound"
     setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
