@@ -146,6 +146,8 @@ class Runner:
     a group `skipped` is not empty, it did not run; a group `said` is the beginning of its message."""
     outcomes: ClassVar[Mapping[str, CaseOutcome]] = {}
     """What the outcomes in `named` mean; any other is a failure."""
+    unnamed: ClassVar[str] = ""
+    """Parts of its output that look like `named` and report no test that ran, as a pattern."""
     repeated: ClassVar[str] = ""
     """Lines between those that only count what is known already, as a pattern."""
     said_before: ClassVar[bool] = False
@@ -243,6 +245,8 @@ class Runner:
         """Single tests that its output names."""
         found: list[tuple[re.Match[str], list[str]]] = []
         said: list[str] = []
+        if self.unnamed:
+            lines = re.sub(self.unnamed, "", "\n".join(lines)).split("\n")
         for line in lines if self.named else ():
             if match := re.fullmatch(self.named, line.strip()):
                 found.append((match, said if self.said_before else []))

@@ -103,11 +103,7 @@ class Minitest(Runner):
         r"(?(unit)(?:: (?P<said>.*))?|(?: \[\S+\])?:)(?P<outcome>)"
     )
     repeated = r"\d+\) (?:Failure|Error):|=+"
-
-    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
-        """The failing tests; skipped ones, which `--verbose` names in the same way, are left out."""
-        told = re.sub(r"(?m)^ *\d+\) Skipped:\n.*$", "", "\n".join(lines))
-        return super().cases(told.split("\n"), root)
+    unnamed = r"(?m)^ *\d+\) Skipped:\n.*$"
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         tests = [path for path in look if re.fullmatch(r"test/(?:.*/)?(?:test_.*|.*_test)\.rb", path)]
