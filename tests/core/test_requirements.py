@@ -122,10 +122,23 @@ def test_an_enumeration_becomes_its_items_with_the_words_around_them() -> None:
         "Accept one or two (three is an error).",
         'Refuse what is not a letter ("l", "c", "r" or "t").',
         "That is no time: the seconds, and the minutes behind the hours, go from 0 to 59.",
+        "`ends` yields triples (is first, is last, item).",
+        "It says how many there are: `3 items`, `1 item`, and `No items` when there are none.",
     ],
 )
 def test_what_only_looks_like_an_enumeration_stays_whole(text: str) -> None:
     assert texts(text) == [text]
+
+
+def test_what_follows_an_enumeration_begins_with_its_first_word() -> None:
+    assert texts("- Support blocks (headings, lists, quotes). Each of them may be nested in any other one.") == [
+        *("headings", "lists", "quotes"),
+        "Each of them may be nested in any other one.",
+    ]
+
+
+def test_options_with_a_value_are_names() -> None:
+    assert texts("Options: `--all`, `-x`, `-y N`") == ["`--all`", "`-x`", "`-y N`"]
 
 
 def test_a_colon_introduces_a_list_in_a_sentence() -> None:

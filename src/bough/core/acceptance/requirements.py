@@ -84,6 +84,10 @@ _NOT_AN_END = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|resp|approx|no|fig)|\b[A-
 _EMPTY = re.compile(r"\W*(?:\w+\s+){0,2}(?:it|this|that|them|these|those)\W*", re.IGNORECASE)
 """`Fix it.`: a sentence that asks for what the one before it names."""
 _EXAMPLES = re.compile(r"\s*(?:e\.g|i\.e|for example|for instance|such as|like|see|or)\b", re.IGNORECASE)
+_SHAPE = re.compile(r"\b(?:pair|triple|tuple)s?$", re.IGNORECASE)
+"""What is in parentheses after it is one value, not a list of demands."""
+_VALUE = re.compile(r"\s*(?:['\"]|`(?:\d|[^`(-][^`(]*\s)[^`]*`)")
+"""A value in quotation marks, or code that is no name."""
 FEWEST = 3
 """Parts that make an enumeration."""
 LONGEST = 8
@@ -180,7 +184,8 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
     for opened, closed in _find_groups(marks):
         parts = _cut_list(said, opened + 1, closed, 1, marks)
         before = said[done:opened].strip(" ,;")
-        if parts and opened and said[opened - 1].isspace() and not _EXAMPLES.match(said, opened + 1) and before:
+        listed = parts and said[opened - 1 : opened].isspace() and not _EXAMPLES.match(said, opened + 1)
+        if listed and before and not _SHAPE.search(before):
             lead = f"{said[: colon + 1].strip()} " if 0 <= colon < done else ""
             within = f"{block.within} {_strip_mark(lead + before)}".strip()
             found += [replace(block, start=block.start + a, end=block.start + b, within=within) for a, b in parts]
@@ -189,7 +194,7 @@ def _split_enumeration(text: str, block: _Block) -> list[_Block]:
         return [block]
     rest = said[done:].strip(" ,;.\n")
     if len(rest.split()) > FEWEST:
-        return [*found, replace(block, start=block.start + done)]
+        return [*found, replace(block, start=block.start + said.index(rest, done))]
     return [replace(part, within=f"{part.within} … {rest}") for part in found] if rest else found
 
 
@@ -249,11 +254,11 @@ def _cut_list(
 
 
 def _is_clause(part: str) -> bool:
-    """Is this part no item of its own? A value in quotation marks is an example of one thing; a long part, or one that
-    ends a sentence, is more than a name."""
+    """Is this part no item of its own? A value is an example of one thing; a long part, or one that ends a sentence, is
+    more than a name."""
     bare = re.sub(r"\([^()]*\)", "", part)
     ends = any(_OPENING.match(part, gap.end()) for gap in _GAP.finditer(part))
-    return part.lstrip()[:1] in ("'", '"') or len(bare.split()) > LONGEST or ends
+    return bool(_VALUE.match(part)) or len(bare.split()) > LONGEST or ends
 
 
 def _list_plan_requirements(goal: Step) -> tuple[Requirement, ...]:
