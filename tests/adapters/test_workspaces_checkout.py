@@ -588,6 +588,22 @@ def test_a_task_that_ends_takes_no_folder_from_one_that_begins(tmp_path: Path) -
         ending.join()
 
 
+def test_a_checkout_outside_the_project_has_its_history(tmp_path: Path) -> None:
+    (tmp_path / "state" / "deeper").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "state" / "deeper")
+    root, outside = project(tmp_path / "p", FILES), tmp_path / "link" / "checkouts"
+    (root / "new.txt").write_text("in no commit of the person's\n")
+
+    async def go() -> bytes:
+        workspaces = GitWorkspaces(root, root / ".bough", link_ignored=False, outside=outside)
+        base = await workspaces.take()
+        workspace = await workspaces.open("amber-heron", "goal", base, "")
+        assert workspace.root.resolve().is_relative_to(outside.resolve())
+        return git(workspace.root, "show", "--name-only", "--format=%s", "HEAD")
+
+    assert b"new.txt" in asyncio.run(go())
+
+
 def test_a_kill_at_any_moment_leaves_no_owner_without_a_name(tmp_path: Path) -> None:
     """A limit on file sizes stops the process where a kill between making a file and filling it would."""
     took = """

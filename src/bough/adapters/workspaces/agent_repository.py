@@ -111,17 +111,21 @@ def prepare(
     branch: str,
     past: History,
     *,
+    lender: Path,
     git: Git,
     start: Callable[[str, str, str], str],
     sides: Mapping[str, str],
 ) -> Path:
-    """The repository next to its checkout, which need not exist yet; `place` moves it in. `start` makes a commit of a
-    tree, a parent and a message. For a merge it stands on our side, and has all the sides as branches."""
+    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from `lender`,
+    bough's own. `start` makes a commit of a tree, a parent and a message. For a merge it stands on our side, and has
+    all the sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
-    lenders = ["../../../../../repo.git/objects", *([past.objects] if past.objects else [])]
+    # Relative, because a project that is moved takes both along where the checkouts lie in it.
+    borrowed = os.path.relpath((lender / "objects").resolve(), checkout.resolve() / ".git" / "objects")
+    lenders = [borrowed, *([past.objects] if past.objects else [])]
     tree = sides.get(OURS, tree)
     commit = past.commit if past.tree == tree else start(tree, past.commit, START)
     at = {name: commit if side == tree else start(side, past.commit, SIDE) for name, side in sides.items()}

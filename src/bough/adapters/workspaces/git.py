@@ -392,7 +392,14 @@ class GitWorkspaces(GitTrees):
         past = self._find_history(wanted.run)
         branch = f"{make_safe_name(wanted.run)}/{make_safe_name(wanted.task)}"
         return agent_repository.prepare(
-            checkout, wanted.start, branch, past, git=repository.git, start=repository.write_commit, sides=wanted.sides
+            checkout,
+            wanted.start,
+            branch,
+            past,
+            lender=repository.path,
+            git=repository.git,
+            start=repository.write_commit,
+            sides=wanted.sides,
         )
 
     def _find_history(self, run: str) -> agent_repository.History:
