@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 import bough
+from bough.app import open_journal
 from bough.core import events as e
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import view_run
 from tests.harness import CHECK, journal_of, make_project
 
 FIX = (call("edit", path="calc.py", old="a - b", new="a + b"), call("done", summary="add adds"))
@@ -45,6 +47,21 @@ def test_leaving_early_stops_the_run_and_resume_continues_it(tmp_path: Path) -> 
     outcome = asyncio.run(leave())
     assert outcome is not None and outcome.status == "stopped"
     assert asyncio.run(bough.resume(dir=project, model=ScriptedModel([*FIX]))).completed
+
+
+def test_a_run_that_has_just_ended_was_not_interrupted(tmp_path: Path) -> None:
+    """Whoever asks has a view from before the end."""
+    project = make_project(tmp_path)
+    outcome = asyncio.run(bough.run("Make add add.", dir=project, check=CHECK, model=ScriptedModel([*FIX])))
+
+    async def look() -> tuple[str, str | None]:
+        async with open_journal(project) as opened:
+            records = await opened.store.read(outcome.run)
+            before = view_run(outcome.run, [one for one in records if not isinstance(one.event, e.RunFinished)])
+            assert before.status == "running"
+            return await opened.standing(before)
+
+    assert asyncio.run(look()) == ("completed", None)
 
 
 def test_an_error_reaches_the_caller(tmp_path: Path) -> None:

@@ -114,6 +114,9 @@ class Journal(Struct, frozen=True):
         holder = await self.store.holder(run.name, RUN)
         if holder is not None:
             return "running", describe_worker(holder)
+        # It may have ended, and let go of its claim, since the view was made.
+        if run.status == "running" and ((now := await self.run(run.name)).end or now.halt):
+            run = await self.view(run.name)
         return "interrupted" if run.status == "running" else run.status, None
 
     async def waiting(self, name: str) -> str:
