@@ -83,6 +83,7 @@ def test_an_agent_that_loops_is_nudged_and_one_that_leaves_its_workspace_is_conf
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
+    monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0")
     project = make_project(tmp_path / "p")
     leaves = [{"write": [str(project / "calc.py"), "ruined"]}, {"write": [str(tmp_path / "out"), "x"]}]
     away = [*leaves, {"run": "git push origin main; echo pushed"}, FIX]
