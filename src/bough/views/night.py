@@ -168,7 +168,7 @@ def _describe_together(backlog: Backlog, item: BacklogItem) -> str:
 def describe_night(night: NightPage) -> str:
     if not night.started_at:
         option = f" --list {night.name}" if night.name != "backlog" else ""
-        return f"The backlog {night.name} has not been worked on yet: start it with `bough backlog run{option}`."
+        return f"The list `{night.name}` has not been worked on yet: start it with `bough backlog run{option}`."
     begun, named = format_moment(night.started_at), f" of {night.name}" if night.name != "backlog" else ""
     if not night.ended_at:
         return f"The night{named} that began {begun} is not over"
