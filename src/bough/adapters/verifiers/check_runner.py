@@ -216,7 +216,7 @@ class CheckRunner:
         """A fresh checkout of some tree, like every other one in which a check of this task runs."""
         run, task = work.run, work.task
         await self.sweep(run)
-        name = _make_name(task)
+        name = _name_checkout(task)
         start, lender = run.base or task.base, self._find_lender(work, tree)
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder, start=start, lender=lender)
@@ -233,7 +233,7 @@ class CheckRunner:
     async def reserve(self, run: Run, task: Task) -> None:
         """Have a checkout ready for the verdict: while the model thinks, nobody waits for it to be filled."""
         with suppress(BoughError):  # Whoever opens one meets the same obstacle, and says so.
-            await self._workspaces.reserve(run.name, _make_name(task), task.base)
+            await self._workspaces.reserve(run.name, _name_checkout(task), task.base)
 
     def at_tree(self, work: Work, tree: str, say: Say = lambda line: None) -> asyncio.Task[Baseline]:
         """The check's result at a tree: known from before, or measured alongside other work."""
@@ -319,7 +319,7 @@ class CheckRunner:
         )
 
 
-def _make_name(task: Task) -> str:
+def _name_checkout(task: Task) -> str:
     return f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
 
 

@@ -70,6 +70,7 @@ _BUILDS = re.compile(
     rf"(?:{'|'.join(language.builds for language in LANGUAGES if language.builds)})"
 )
 """Commands that build what tests need."""
+_BY_DEFAULT = "|".join(language.tests_by_default for language in LANGUAGES if language.tests_by_default)
 
 
 class Stated(NamedTuple):
@@ -84,8 +85,8 @@ class Stated(NamedTuple):
 def list_commands(look: ProjectFiles) -> Iterator[Stated]:
     """The most trusted first: CI configuration and the scripts that it runs, then task files, then guides; as often
     as they occur."""
-    scripts: dict[str, str] = {}
     for pattern in (_CI, _TASK_FILES, _GUIDES):
+        scripts: dict[str, str] = {}
         named = [path for path in look if path.count("/") < 3 and pattern and re.fullmatch(pattern, path)]
         # One that is named after tests says more about them than one for documents or releases.
         for path in sorted(named, key=lambda path: "test" not in path.lower())[:_MOST_FILES]:
@@ -95,7 +96,6 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
                     scripts.setdefault(script, path)
         for script, path in list(scripts.items())[:_MOST_FILES]:
             yield from _list_lines(path, look.text(script)[:_LARGEST])
-        scripts.clear()
 
 
 def _find_shell_script(command: str, look: ProjectFiles) -> str:
@@ -397,11 +397,8 @@ def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> b
     if any(re.search(_TESTY, find_stem(word)) for word in scripts):
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    if "rake" in (program, *named[1:2]):  # Its default task is the tests.
-        named = [word for word in named if word not in ("exec", "rake")] or ["test"]
-    return program in _PROGRAMS and any(
-        re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named
-    )
+    by_name = any(re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named)
+    return (program in _PROGRAMS and by_name) or re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None
 
 
 def _selects_nothing(rest: str) -> bool:
