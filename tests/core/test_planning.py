@@ -55,14 +55,14 @@ def test_what_follows_from_an_estimate(
 ) -> None:
     estimate = SizeEstimate(False, steps, phases, domains)
     assert choose_advice(estimate) == advised
-    assert choose_proposal(estimate, False, 3) == proposed
-    assert choose_proposal(estimate, False, 1) == "flat"
-    assert choose_proposal(estimate, True, 3) == choose_proposal(estimate, False, 0) == "leaf"
+    assert choose_proposal(estimate, 3) == proposed
+    assert choose_proposal(estimate, 1) == "flat"
+    assert choose_proposal(estimate, 0) == "leaf"
 
 
 def test_an_atomic_goal_is_a_leaf_without_asking() -> None:
     estimate = SizeEstimate(True, 1, ("a", "b"), ("c", "d"))
-    assert (choose_proposal(estimate, False, 3), choose_advice(estimate)) == ("leaf", "take")
+    assert (choose_proposal(estimate, 3), choose_advice(estimate)) == ("leaf", "take")
 
 
 # ── the planner ─────────────────────────────────────────────────────────────────────────────────────────────────

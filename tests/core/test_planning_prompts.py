@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bough.core.conversation.context import render
 from bough.core.conversation.structured_answer import Problems
+from bough.core.events.planning import Estimated
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import prompt_values
@@ -63,24 +64,22 @@ def prompt(name: str) -> str:
 
 
 SIZE = prompt_values.Size(214, 38_000, ("Python", "TypeScript"))
+KNOWN = prompt_values.Repository(SIZE, "pytest", "todo/__init__.py\ntodo/store.py", project="Use tabs.")
 PAST = (
     prompt_values.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
     prompt_values.Past("lock", "blocked", "fcntl hangs."),
 )
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
-TREE = "todo/__init__.py\ntodo/store.py"
 REPLAN = prompt_values.build_replan_values(GOAL, "goal", "storage is blocked", PAST, kept=NOTES)
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
-    "gate": (GATE, prompt_values.build_gate_values(GOAL, SIZE, 40, command="pytest", files=TREE, project="Use tabs.")),
+    "gate": (GATE, prompt_values.build_gate_values(GOAL, KNOWN, 40)),
     "planner": (
         PLAN,
         prompt_values.build_planner_values(
             GOAL,
-            SIZE,
+            KNOWN,
             3,
-            estimate=SizeEstimate(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
-            command="pytest",
-            files=TREE,
+            estimate=Estimated(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
             wish="Leave the screen out.",
             proposed=level("load", "save").steps,
         ),
@@ -88,7 +87,7 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     "phase_planner": (
         PLAN,
         prompt_values.build_phase_values(
-            PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=("show: Draw it.",), kept=NOTES
+            PARENT, "storage", GOAL, KNOWN, 2, past=PAST, later=("show: Draw it.",), kept=NOTES
         ),
     ),
     "plan_change": (CHANGE, prompt_values.build_change_values(GOAL, PAST, level("show", "sort").steps, NOTES)),

@@ -31,7 +31,6 @@ from bough.core.planning.guidance import (
     LONGEST,
     Lesson,
     Score,
-    SizeEstimate,
     guidance_of,
     score_gate,
     score_plan,
@@ -40,7 +39,7 @@ from bough.core.planning.guidance import (
 from bough.core.planning.plan import Tier
 from bough.core.planning.tool_specs import GATE, PLAN
 from bough.core.tree.task_state import State
-from bough.engine.complexity_gate import describe, describe_means, measure
+from bough.engine.complexity_gate import describe, describe_means
 from bough.engine.consult import helper_prompt, render_answer
 from bough.ports import Ports
 from bough.trust.files import Place
@@ -241,12 +240,10 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     task = await session.task(name)
     checked = await session.store.read(name, kinds=(e.BaseChecked.__name__,))
     command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
-    size = await measure(session.workspaces, run.base)
-    known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command, task.step.instructions))
+    known = await describe(session.workspaces, run.base, command, task.step.instructions)
     goal = context.build_planner_goal(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
     guess = task.plan.estimate
-    estimate = SizeEstimate(guess.atomic, guess.steps, guess.phases, guess.domains, guess.reason) if guess else None
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
     room = run.rules.planning.max_depth
@@ -254,15 +251,14 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     return Lesson(
         run=name,
         goal=goal,
-        gate=prompt_values.build_gate_values(goal, size, rounds, grows=run.grows, **known),
+        gate=prompt_values.build_gate_values(goal, known, rounds, grows=run.grows),
         planner=prompt_values.build_planner_values(
             goal,
-            size,
+            known,
             room,
-            estimate=estimate,
+            estimate=guess,
             requirements=task.asked,
             means=describe_means(guess.programs if guess else (), run.jobs, LEAF_ROUNDS if run.grows else rounds),
-            **known,
         ),
         requirements=task.asked,
         room=room,

@@ -25,7 +25,7 @@ from bough.core.planning.guidance import (
     read_gate_reading,
 )
 from bough.core.planning.outline import OWNERS, outlined
-from bough.core.planning.prompt_values import Size
+from bough.core.planning.prompt_values import Repository, Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
@@ -39,10 +39,8 @@ COUNTED = 100
 async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
-    size, known = await measure_repository(task, runtime), await describe_repository(task, runtime)
-    values = prompt_values.build_gate_values(
-        context.build_planner_goal(task), size, rounds, grows=runtime.run.grows, **known
-    )
+    goal, known = context.build_planner_goal(task), await describe_repository(task, runtime)
+    values = prompt_values.build_gate_values(goal, known, rounds, grows=runtime.run.grows)
     asked = await consult_or_halt(task, runtime, "gate", "fast", values, GATE)
     if asked.answer is None:
         yield asked.events
@@ -57,7 +55,7 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
         found = read_estimate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
         found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
-    proposed = choose_proposal(found, False, task.rules.planning.max_depth)
+    proposed = choose_proposal(found, task.rules.planning.max_depth)
     read = read_gate_reading(asked.answer) if asked.answer is not None else GateReading()
     estimated = e.Estimated(
         found.atomic, found.steps, found.phases, found.domains, found.reason, proposed, read.programs
@@ -75,32 +73,27 @@ def read_requirements(task: Task, read: GateReading = GateReading()) -> e.Requir
     return e.RequirementsRead((*earlier, *later), by, finer.background)
 
 
-async def describe_repository(task: Task, runtime: TaskRuntime) -> dict[str, str]:
-    """What every planning prompt says about the repository."""
+async def describe_repository(task: Task, runtime: TaskRuntime) -> Repository:
     goal = "\n".join([task.step.instructions, *task.step.criteria])
     return await describe(runtime.ports.workspaces, task.tree, await find_check_command(task, runtime), goal)
 
 
-async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> dict[str, str]:
+async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> Repository:
     """`goal`: selects what is shown of many files."""
     paths = await workspaces.paths(tree)
     own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
     owners = next((own[name] for name in OWNERS if name in own), "")
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
-    return {
-        "command": command,
-        "files": await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE, owners),
-        "built": "".join(built).strip(),
-        "project": next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
-    }
+    return Repository(
+        size=await _measure(workspaces, tree, paths),
+        command=command,
+        files=await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE, owners),
+        built="".join(built).strip(),
+        project=next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
+    )
 
 
-async def measure_repository(task: Task, runtime: TaskRuntime) -> Size:
-    return await measure(runtime.ports.workspaces, task.tree)
-
-
-async def measure(workspaces: Workspaces, tree: str) -> Size:
-    paths = await workspaces.paths(tree)
+async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> Size:
     sample = paths[:: -(-len(paths) // COUNTED)] if paths else []
     texts = await workspaces.texts(tree, sample)
     lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])

@@ -23,14 +23,14 @@ from bough.core.ids import depth
 from bough.core.messages import Answer, Call, ToolSpec
 from bough.core.planning import prompt_values
 from bough.core.planning.decomposition import read_conventions, read_plan, read_split
-from bough.core.planning.guidance import ApprovalAdvice, SizeEstimate, choose_advice
+from bough.core.planning.guidance import ApprovalAdvice, choose_advice
 from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
 from bough.core.planning.plan_changes import Changed, apply_changes
 from bough.core.planning.prompt_values import Past
 from bough.core.planning.tool_specs import CHANGE, PLAN, SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.complexity_gate import describe_means, describe_repository, measure_repository
+from bough.engine.complexity_gate import describe_means, describe_repository
 from bough.engine.consult import consult, consult_or_halt, render_answer
 from bough.engine.person_messages import ask_about_plan
 from bough.engine.task_workspace import TaskRuntime
@@ -132,10 +132,7 @@ def _accept_plan(
 
 
 def _find_advice(task: Task) -> ApprovalAdvice:
-    found = task.plan.estimate
-    if found is None:
-        return "take"
-    return choose_advice(SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason))
+    return choose_advice(task.plan.estimate) if task.plan.estimate is not None else "take"
 
 
 async def agree_on_plan(command: c.Agree, task: Task, runtime: TaskRuntime) -> Batches:
@@ -193,7 +190,7 @@ def _describe_means(task: Task, runtime: TaskRuntime) -> str:
 
 
 async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[str, dict[str, str]]:
-    size, known = await measure_repository(task, runtime), await describe_repository(task, runtime)
+    known = await describe_repository(task, runtime)
     if depth(task.id):
         goal = runtime.run.plan.goal
         told = (result.partition(": ") for result in task.inherited.results)
@@ -202,7 +199,7 @@ async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[
             task.step,
             task.id,
             goal,
-            size,
+            known,
             room,
             past=past,
             later=task.inherited.later,
@@ -210,22 +207,15 @@ async def _build_question(task: Task, runtime: TaskRuntime, room: int) -> tuple[
             means=_describe_means(task, runtime),
             agreed=(*task.inherited.conventions, *task.inherited.interfaces),
             kept=context.list_learned_notes(task),
-            command=known["command"],
-            files=known["files"],
-            built=known["built"],
-            project=known["project"],
         )
         return "phase_planner", values
-    found = task.plan.estimate
-    guess = SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason) if found else None
     return "planner", prompt_values.build_planner_values(
         context.build_planner_goal(task),
-        size,
+        known,
         room,
-        estimate=guess,
+        estimate=task.plan.estimate,
         wish=task.plan.wish,
         proposed=task.plan.proposed,
         requirements=task.asked,
         means=_describe_means(task, runtime),
-        **known,
     )

@@ -19,6 +19,7 @@ from bough.core.acceptance.requirements import NamedKind, Requirement
 from bough.core.budget.grants import ATOMIC_ROUNDS
 from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.conversation.text_fitting import shorten_middle
+from bough.core.events.planning import Estimated
 from bough.core.messages import Answer
 from bough.core.planning.decomposition import read_plan
 from bough.core.planning.given_steps import Lines, Text
@@ -76,14 +77,14 @@ class _Requirements(Struct, frozen=True):
     requirements: Lines = ()
 
 
-def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:
-    """One leaf; one level of steps; or phases with steps of their own. `flat` turns planning up front off."""
-    if estimate.atomic or flat or max_depth < 1:
+def choose_proposal(estimate: SizeEstimate, max_depth: int) -> Proposal:
+    """One leaf; one level of steps; or phases with steps of their own."""
+    if estimate.atomic or max_depth < 1:
         return "leaf"
     return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
 
 
-def choose_advice(estimate: SizeEstimate) -> ApprovalAdvice:
+def choose_advice(estimate: SizeEstimate | Estimated) -> ApprovalAdvice:
     """Whether a person should be asked about the proposal."""
     if estimate.atomic:
         return "take"

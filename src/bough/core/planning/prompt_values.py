@@ -17,7 +17,7 @@ from bough.core.conversation.context import (
 )
 from bough.core.conversation.structured_answer import Problems
 from bough.core.conversation.text_fitting import fence_text
-from bough.core.planning.guidance import SizeEstimate
+from bough.core.events.planning import Estimated
 from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import MOST
 from bough.core.tree.task_groups import Note
@@ -45,6 +45,19 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
             return "Empty: there are no files yet."
         languages = f", in {', '.join(self.languages[:6])}" if self.languages else ""
         return f"{self.files:,} files, {'about ' if self.about else ''}{self.lines:,} lines{languages}."
+
+
+class Repository(Struct, frozen=True):
+    """What every planning prompt says about the repository."""
+
+    size: Size
+    command: str = ""
+    """Its check."""
+    files: str = ""
+    """Its files, one per line, as many as are worth showing."""
+    built: str = ""
+    project: str = ""
+    """Its own instructions for agents."""
 
 
 class Past(Struct, frozen=True):
@@ -90,48 +103,33 @@ def outline_steps(steps: Sequence[Step]) -> str:
     return "\n".join(f"- `{step.name}`{needs[step.name]}: {keep_ends(step.instructions, 600)}" for step in steps)
 
 
-def _build_common_values(step: Step, command: str, size: Size, files: str, built: str, project: str) -> dict[str, str]:
+def _build_common_values(step: Step, known: Repository) -> dict[str, str]:
     """What every planning prompt can say about a task and the repository."""
-    check = f"`{command}`" if command else "None found in the project; steps include their own tests."
+    check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
         "criteria": render_section("What must be true at the end", render_criteria(step)),
         "check": render_section("The check that proves it", check),
-        "repository": str(size),
-        "files": render_section("Its files", files[:OUTLINE]) + render_section("How it is built", built),
-        "project": render_section("The repository's own instructions for agents", project),
+        "repository": str(known.size),
+        "files": render_section("Its files", known.files[:OUTLINE]) + render_section("How it is built", known.built),
+        "project": render_section("The repository's own instructions for agents", known.project),
     }
 
 
-def build_gate_values(
-    goal: Step,
-    size: Size,
-    rounds: int,
-    *,
-    grows: bool = False,
-    command: str = "",
-    files: str = "",
-    built: str = "",
-    project: str = "",
-) -> dict[str, str]:
-    """Fill `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one per line, as many as
-    are worth showing."""
+def build_gate_values(goal: Step, known: Repository, rounds: int, *, grows: bool = False) -> dict[str, str]:
+    """Fill `gate.md`. `grows`: the rounds follow the plan."""
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
         said = f"One engineer has {rounds} rounds for the whole goal; a plan gets {LEAF_ROUNDS} more per further step."
-    return _build_common_values(goal, command, size, files, built, project) | {"rounds": said}
+    return _build_common_values(goal, known) | {"rounds": said}
 
 
 def build_planner_values(
     goal: Step,
-    size: Size,
+    known: Repository,
     depth_left: int,
     *,
-    estimate: SizeEstimate | None = None,
-    command: str = "",
-    files: str = "",
-    built: str = "",
-    project: str = "",
+    estimate: Estimated | None = None,
     wish: str = "",
     proposed: Sequence[Step] = (),
     requirements: Sequence[Requirement] = (),
@@ -140,7 +138,7 @@ def build_planner_values(
     """Fill `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
     `depth_left` as for `planned`: 1 for a flat plan."""
     change = f"{outline_steps(proposed)}\n\nThe person read this and wants it changed:\n\n{wish}" if wish else ""
-    return _build_common_values(goal, command, size, files, built, project) | {
+    return _build_common_values(goal, known) | {
         "estimate": render_section("A first estimate", _describe_estimate(estimate) if estimate else ""),
         "wish": render_section("The plan so far", change),
         "levels": describe_levels(depth_left),
@@ -166,7 +164,7 @@ COVERING = (
 )
 
 
-def _describe_estimate(estimate: SizeEstimate) -> str:
+def _describe_estimate(estimate: Estimated) -> str:
     phases = f" Phases: {'; '.join(estimate.phases)}." if estimate.phases else ""
     domains = f" Domains: {'; '.join(estimate.domains)}." if estimate.domains else ""
     return f"About {estimate.steps} steps. {estimate.reason}{phases}{domains}"
@@ -187,23 +185,19 @@ def build_phase_values(
     phase: Step,
     place: str,
     goal: Step,
-    size: Size,
+    known: Repository,
     depth_left: int,
     *,
     past: Sequence[Past] = (),
     later: Sequence[str] = (),
     kept: tuple[Note, ...] = (),
-    command: str = "",
-    files: str = "",
-    built: str = "",
-    project: str = "",
     requirements: Sequence[Requirement] = (),
     means: str = "",
     agreed: Sequence[str] = (),
 ) -> dict[str, str]:
     """Fill `phase_planner.md`. `place`: the phase's path; `past`: its finished siblings; `later`: the remaining
     ones."""
-    return _build_common_values(phase, command, size, files, built, project) | {
+    return _build_common_values(phase, known) | {
         "place": render_breadcrumb(place),
         "goal": goal.instructions,
         "agreed": render_section("The conventions of the whole plan", render_bullets(agreed)),

@@ -12,7 +12,6 @@ Everything here is a value made from the journal; what a step is told is recorde
 from __future__ import annotations
 
 import hashlib
-from typing import Protocol
 
 import msgspec
 from msgspec import Struct
@@ -28,12 +27,6 @@ from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 # ── context ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class ContextStrategy(Protocol):
-    """What a task's steps are told of its knowledge."""
-
-    def told(self, task: Task, step: Step) -> Inherited: ...
 
 
 class TaskTree(Struct, frozen=True):
@@ -134,14 +127,6 @@ def read_retry(step: Step) -> RetryStrategy:
 # ── cache ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class CacheStrategy(Protocol):
-    """Whether the work of an earlier run can be reused."""
-
-    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
-        """Identifies everything the outcome of a step depends on; empty: it always runs."""
-        ...
-
-
 class Fresh(Struct, frozen=True):
     """Nothing is reused."""
 
@@ -174,8 +159,11 @@ def _strip_schedule(step: Step) -> Step:
 class Scope(Struct, frozen=True):
     """What a step runs in."""
 
-    context: ContextStrategy
-    cache: CacheStrategy
+    context: TaskTree | TaskList
+    """What a task's steps are told of its knowledge."""
+    cache: Fresh | Unchanged
+    """Whether the work of an earlier run can be reused: a key of all that a step's outcome depends on; empty: it always
+    runs."""
     retry: RetryStrategy = RetryStrategy()
     told: Inherited = Inherited()
     """What those below may see."""
@@ -197,7 +185,7 @@ def _list_later(task: Task, step: Step) -> tuple[str, ...]:
 
 def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
     """The scope that a step of a task begins in."""
-    strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
+    strategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
     later = _list_later(task, step) if step.plan_first else ()
     above = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
