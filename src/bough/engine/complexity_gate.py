@@ -25,7 +25,7 @@ from bough.core.planning.guidance import (
     read_gate_reading,
 )
 from bough.core.planning.outline import OWNERS, outlined
-from bough.core.planning.prompt_values import Repository, Size
+from bough.core.planning.prompt_values import RepositoryFacts, Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
@@ -73,18 +73,18 @@ def read_requirements(task: Task, read: GateReading = GateReading()) -> e.Requir
     return e.RequirementsRead((*earlier, *later), by, finer.background)
 
 
-async def describe_repository(task: Task, runtime: TaskRuntime) -> Repository:
+async def describe_repository(task: Task, runtime: TaskRuntime) -> RepositoryFacts:
     goal = "\n".join([task.step.instructions, *task.step.criteria])
     return await describe(runtime.ports.workspaces, task.tree, await find_check_command(task, runtime), goal)
 
 
-async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> Repository:
+async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> RepositoryFacts:
     """`goal`: selects what is shown of many files."""
     paths = await workspaces.paths(tree)
     own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
     owners = next((own[name] for name in OWNERS if name in own), "")
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
-    return Repository(
+    return RepositoryFacts(
         size=await _measure(workspaces, tree, paths),
         command=command,
         files=await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE, owners),

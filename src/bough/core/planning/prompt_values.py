@@ -47,7 +47,7 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
         return f"{self.files:,} files, {'about ' if self.about else ''}{self.lines:,} lines{languages}."
 
 
-class Repository(Struct, frozen=True):
+class RepositoryFacts(Struct, frozen=True):
     """What every planning prompt says about the repository."""
 
     size: Size
@@ -103,7 +103,7 @@ def outline_steps(steps: Sequence[Step]) -> str:
     return "\n".join(f"- `{step.name}`{needs[step.name]}: {keep_ends(step.instructions, 600)}" for step in steps)
 
 
-def _build_common_values(step: Step, known: Repository) -> dict[str, str]:
+def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
     """What every planning prompt can say about a task and the repository."""
     check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
@@ -116,7 +116,7 @@ def _build_common_values(step: Step, known: Repository) -> dict[str, str]:
     }
 
 
-def build_gate_values(goal: Step, known: Repository, rounds: int, *, grows: bool = False) -> dict[str, str]:
+def build_gate_values(goal: Step, known: RepositoryFacts, rounds: int, *, grows: bool = False) -> dict[str, str]:
     """Fill `gate.md`. `grows`: the rounds follow the plan."""
     said = f"There are {rounds} rounds for the whole goal."
     if grows:
@@ -126,7 +126,7 @@ def build_gate_values(goal: Step, known: Repository, rounds: int, *, grows: bool
 
 def build_planner_values(
     goal: Step,
-    known: Repository,
+    known: RepositoryFacts,
     depth_left: int,
     *,
     estimate: Estimated | None = None,
@@ -185,7 +185,7 @@ def build_phase_values(
     phase: Step,
     place: str,
     goal: Step,
-    known: Repository,
+    known: RepositoryFacts,
     depth_left: int,
     *,
     past: Sequence[Past] = (),
