@@ -7,6 +7,7 @@ import functools
 import random
 import shutil
 import sys
+import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -101,10 +102,10 @@ class _Overflown:
 async def test_no_more_folders_are_watched_than_half_of_what_a_person_may(
     tmp_path: Path, looked: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkout_watch, "_most", lambda: 6)
-    before = checkout_watch._share._taken
+    share = threading.Semaphore(3)
+    monkeypatch.setattr(checkout_watch, "_find_share", lambda: share)
     _, workspace, tree = await opened(tmp_path)
-    assert checkout_watch._share._taken == before
+    assert share._value == 3
     looked.clear()
     assert await workspace.snapshot() == tree
     assert b"e/f" in looked

@@ -73,9 +73,9 @@ class CheckoutWatch:
         except OSError:  # no more available
             return self.close()
         if number not in self._paths:
-            self._taken += 1
-            if not _share.take():
+            if not _find_share().acquire(blocking=False):
                 return self.close()
+            self._taken += 1
         self._paths[number] = path
         return None
 
@@ -122,9 +122,9 @@ class CheckoutWatch:
                     found.whole.add(join_path(path, events[at - length : at].rstrip(b"\0")))
 
     def _give_back(self, count: int) -> None:
-        count = min(count, self._taken)
-        self._taken -= count
-        _share.give_back(count)
+        if count := min(count, self._taken):
+            self._taken -= count
+            _find_share().release(count)
 
     def close(self) -> None:
         self._sure = False
@@ -138,34 +138,13 @@ class CheckoutWatch:
             self.close()
 
 
-class _Share:
-    """Limits the folders that are watched to half of what the system lets a person watch: their editor needs some
-    too."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._taken = 0
-
-    def take(self) -> bool:
-        """One more; give it back in any case. False: it is one too many."""
-        with self._lock:
-            self._taken += 1
-            return self._taken <= _most() // 2
-
-    def give_back(self, count: int) -> None:
-        with self._lock:
-            self._taken -= count
-
-
-_share = _Share()
-
-
 @lru_cache(maxsize=1)
-def _most() -> int:
+def _find_share() -> threading.Semaphore:
+    """Half of the folders that the system lets a person watch: their editor needs some too."""
     try:
-        return int(_MOST.read_text())
+        return threading.Semaphore(int(_MOST.read_text()) // 2)
     except (OSError, ValueError):
-        return 0
+        return threading.Semaphore(0)
 
 
 def worth(base: FileIndex) -> bool:

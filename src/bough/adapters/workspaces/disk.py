@@ -1,7 +1,6 @@
 """Files on disk: durable writes, reads that follow no links, removal whatever the permissions."""
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH101
 
 from __future__ import annotations
 
@@ -133,33 +132,6 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
 
 def compute_text_id(body: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).digest()
-
-
-def retry_with_access(action: Callable[[], T], *paths: bytes) -> T:
-    """Do it; when permissions forbid it, give ourselves access to these (our own) files and folders and retry."""
-    try:
-        return action()
-    except PermissionError:
-        for path in paths:
-            _give_access(path)
-        return action()
-
-
-def ensure_access(folder: bytes) -> None:
-    """Make a folder of our own listable and accessible; `NotADirectoryError` when it is not a folder (or is gone)."""
-    mode = os.lstat(folder).st_mode
-    if not stat.S_ISDIR(mode):
-        raise NotADirectoryError(errno.ENOTDIR, "is not a folder", folder)
-    if mode & 0o500 != 0o500:
-        _give_access(folder)
-
-
-def _give_access(path: bytes) -> None:
-    mode = os.lstat(path).st_mode
-    if stat.S_ISDIR(mode):
-        os.chmod(path, stat.S_IMODE(mode) | 0o700)
-    elif stat.S_ISREG(mode):
-        os.chmod(path, stat.S_IMODE(mode) | 0o600)
 
 
 def in_folder(folder: Path, action: Callable[[], T]) -> T:

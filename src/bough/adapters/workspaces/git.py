@@ -40,15 +40,12 @@ from bough.adapters.workspaces import (
 from bough.adapters.workspaces.checkout import reclaim, stamp_folders
 from bough.adapters.workspaces.file_index import (
     FileIndex,
-    Tracked,
     join_path,
-    write_tree,
 )
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_checkouts
-from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import make_safe_name
-from bough.adapters.workspaces.scan import PERSONS, Scanner
+from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Made, Spares
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
@@ -61,8 +58,6 @@ from bough.trust.files import Place
 
 _KEPT = "refs/kept/"
 """While objects are removed: what journals name is in no branch."""
-_FEW = 0.1
-"""Changed files or folders, per folder, that are scanned again every time: recording them takes longer."""
 
 
 class Wanted(Struct, frozen=True):
@@ -124,58 +119,7 @@ class GitWorkspaces(GitTrees):
 
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
-        repository = self._prepared()
-        git, rules, person = repository.git, repository.path / "info" / "exclude", repository.path / "person"
-        # All of git's answers at once: each takes longer to start than to answer.
-        with ThreadPoolExecutor() as asking:
-            everywhere = asking.submit(person_repository.read_global_excludes, git, self._root)
-            tracked = asking.submit(person_repository.list_tracked, git, self._root)
-            altered = asking.submit(git.list_altered, self._top, person)
-            loading = asking.submit(self._load_person)
-            here = person_repository.read_own_excludes(git, self._root)
-            mine = Tracked(tracked.result() if here is not None else ())
-            record, before = loading.result()
-            for paths in asking.map(partial(person_repository.list_embedded, git, self._root), before.embedded):
-                mine.add(paths)
-            excludes = person_repository.join_rules(everywhere.result(), here or b"")
-        settled = rules.read_bytes() == excludes
-        if not settled:
-            disk.write_whole(rules, excludes, parts=repository.path / "log")
-        scanner = Scanner(
-            self._top,
-            ignores=lambda paths: repository.ignores(self._top, paths),
-            clock=repository.clock,
-            own=False,
-            bounds=PERSONS,
-            embedded=lambda folder: person_repository.list_embedded(git, self._root, folder),
-        )
-        now = scanner.now()
-        if record is None:
-            settled = False
-        else:
-            # Where a rule ignores a path, it matters whether git tracks it.
-            moved = mine.paths ^ person_repository.split_paths(record.note)
-            settled = settled and not (moved and repository.ignores(self._top, moved) - {b""})
-            scanner.compare = partial(record.list_changed, git, self._top, asked=altered)
-        with Batch(repository.objects, ask=True) as batch:
-            found = scanner.scan(before if record is not None else None, mine, batch, settled=settled)
-            id = write_tree(found, batch)
-            batch.flush()
-        if not settled or _is_worth_saving(found):
-            note = b"".join(b"%s\0" % path for path in sorted(mine.paths))
-            saved_scan.save(person, found, now, repository.path / "log", note)
-        person_repository.save_empty_folders(repository.path, found.empty())
-        repository.listings.know(id.hex(), found)
-        return id.hex()
-
-    def _load_person(self) -> tuple[saved_scan.SavedScan | None, FileIndex]:
-        """The person's files as they were last seen, if their contents still exist."""
-        known = saved_scan.load(self._repository.path / "person")
-        if known is not None:
-            last = known[1].folders[b""].id
-            if last is not None and self._repository.existing([last]):
-                return known
-        return None, FileIndex()
+        return person_repository.take_files(self._prepared(), self._root)
 
     async def open(
         self,
@@ -363,7 +307,7 @@ class GitWorkspaces(GitTrees):
         return reclaim(git, top, known.found, changed, wanted, clock, trash)
 
     def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:
-        if known is not None and not _is_worth_saving(found):
+        if known is not None and not saved_scan.is_worth_saving(found):
             return Made(known.record, found)
         stamp_folders(os.fsencode(part), found)
         now, parts = self._repository.clock(), self._repository.path / "log"
@@ -492,10 +436,6 @@ class GitWorkspaces(GitTrees):
 
 def _find_index(checkout: Path) -> Path:
     return checkout.with_name(checkout.name + spares.ENDING)
-
-
-def _is_worth_saving(found: FileIndex) -> bool:
-    return max(found.read, found.looked) > _FEW * len(found.folders)
 
 
 def _refer(git: Git, what: str, ids: Collection[str]) -> None:

@@ -109,21 +109,8 @@ class Log:
             self._began = self._synced = self._written
 
 
-class LeftLog:
-    """A dead process's log, ours while in the `with` block."""
-
-    def __init__(self, path: bytes, fd: int) -> None:
-        self.path = path
-        self._fd = fd
-
-    def __enter__(self) -> LeftLog:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        os.close(self._fd)
-
-
-def find_left_logs(folder: bytes) -> Iterator[LeftLog]:
+def find_left_logs(folder: bytes) -> Iterator[bytes]:
+    """The logs of dead processes. Each is ours until the next one."""
     for entry in disk.list_entries(folder):
         if not entry.name.endswith(b".log"):
             continue
@@ -132,13 +119,12 @@ def find_left_logs(folder: bytes) -> Iterator[LeftLog]:
             continue
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink:  # else another process was first
+                yield entry.path
         except BlockingIOError:  # its process lives
-            os.close(fd)
             continue
-        if os.fstat(fd).st_nlink == 0:  # another process was first
+        finally:
             os.close(fd)
-            continue
-        yield LeftLog(entry.path, fd)
 
 
 def read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:

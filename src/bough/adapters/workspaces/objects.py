@@ -68,9 +68,8 @@ class Objects:
     def recover(self, older_than: float) -> None:
         """Secure what dead processes had only in their logs, and remove what they left half-written."""
         for log in find_left_logs(self._logs):
-            with log:
-                self._pack_log(log.path)
-                disk.remove(log.path)
+            self._pack_log(log)
+            disk.remove(log)
         for folder in (self.folder + b"/pack", self._logs):
             for entry in disk.list_entries(folder):
                 half = entry.name.startswith(b"tmp_bough_") or entry.name.endswith(b".part")

@@ -1,18 +1,80 @@
-"""The person's own repository, only ever read: which files they track, and what they ignore outside `.gitignore`."""
+"""The person's own files and repository, only ever read: what they track, and what they ignore outside
+`.gitignore`."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.file_index import join_path
+from bough.adapters.workspaces import disk, saved_scan
+from bough.adapters.workspaces.file_index import FileIndex, Tracked, join_path, write_tree
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import JUNK
-from bough.adapters.workspaces.scan import HOME
+from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.repository import Repository
+from bough.adapters.workspaces.scan import HOME, PERSONS, Scanner
 from bough.core.errors import WorkspaceError
 from bough.trust.files import Place, read_own
+
+
+def take_files(repository: Repository, root: Path) -> str:
+    """Keep the person's files as they are now; the id of their tree."""
+    git, top = repository.git, os.fsencode(root)
+    rules, person = repository.path / "info" / "exclude", repository.path / "person"
+    # All of git's answers at once: each takes longer to start than to answer.
+    with ThreadPoolExecutor() as asking:
+        everywhere = asking.submit(read_global_excludes, git, root)
+        tracked = asking.submit(list_tracked, git, root)
+        altered = asking.submit(git.list_altered, top, person)
+        loading = asking.submit(_load_files, repository)
+        here = read_own_excludes(git, root)
+        mine = Tracked(tracked.result() if here is not None else ())
+        record, before = loading.result()
+        for paths in asking.map(partial(list_embedded, git, root), before.embedded):
+            mine.add(paths)
+        excludes = join_rules(everywhere.result(), here or b"")
+    settled = rules.read_bytes() == excludes
+    if not settled:
+        disk.write_whole(rules, excludes, parts=repository.path / "log")
+    scanner = Scanner(
+        top,
+        ignores=lambda paths: repository.ignores(top, paths),
+        clock=repository.clock,
+        own=False,
+        bounds=PERSONS,
+        embedded=partial(list_embedded, git, root),
+    )
+    now = scanner.now()
+    if record is None:
+        settled = False
+    else:
+        # Where a rule ignores a path, it matters whether git tracks it.
+        moved = mine.paths ^ split_paths(record.note)
+        settled = settled and not (moved and repository.ignores(top, moved) - {b""})
+        scanner.compare = partial(record.list_changed, git, top, asked=altered)
+    with Batch(repository.objects, ask=True) as batch:
+        found = scanner.scan(before if record is not None else None, mine, batch, settled=settled)
+        id = write_tree(found, batch)
+        batch.flush()
+    if not settled or saved_scan.is_worth_saving(found):
+        note = b"".join(b"%s\0" % path for path in sorted(mine.paths))
+        saved_scan.save(person, found, now, repository.path / "log", note)
+    save_empty_folders(repository.path, found.empty())
+    repository.listings.know(id.hex(), found)
+    return id.hex()
+
+
+def _load_files(repository: Repository) -> tuple[saved_scan.SavedScan | None, FileIndex]:
+    """The person's files as they were last seen, if their contents still exist."""
+    known = saved_scan.load(repository.path / "person")
+    if known is not None:
+        last = known[1].folders[b""].id
+        if last is not None and repository.existing([last]):
+            return known
+    return None, FileIndex()
 
 
 def read_own_excludes(git: Git, root: Path) -> bytes | None:

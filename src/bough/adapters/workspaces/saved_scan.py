@@ -40,6 +40,8 @@ _SEAL = 20
 """Bytes of the checksum at the end."""
 _LENGTH = struct.Struct(">Q")
 _LOW = 0xFFFFFFFF
+_FEW = 0.1
+"""Changed files or folders, per folder, that are scanned again every time: recording them takes longer."""
 
 Altered = list[bytes] | None
 """See `Git.list_altered`."""
@@ -127,6 +129,10 @@ def _make_entry(path: bytes, file: File, now: int) -> bytes:
     values = (*times, 0, number, mode, owner, group, size)
     head = _ENTRY.pack(*(value & _LOW for value in values), file.id, min(len(path), 0xFFF))
     return head + path + bytes(8 - (len(head) + len(path)) % 8)
+
+
+def is_worth_saving(found: FileIndex) -> bool:
+    return max(found.read, found.looked) > _FEW * len(found.folders)
 
 
 def load(path: Path) -> tuple[SavedScan, FileIndex] | None:

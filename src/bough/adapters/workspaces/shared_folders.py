@@ -7,7 +7,7 @@ read-only they would break what works without them.
 """
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH103, PTH108, PTH115, PTH120, PTH211
+# ruff: noqa: PTH103, PTH115, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from functools import partial
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.file_index import join_path
 from bough.adapters.workspaces.scan import HOME
+from bough.trust import handles
 from bough.trust.files import Place
 
 NAMES = frozenset(
@@ -71,7 +72,7 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
             if _leads_out(join_path(person, path)):
                 # A folder of the workspace's own with a link for every installed package; the project's packages are
                 # its own.
-                disk.retry_with_access(partial(os.mkdir, link), os.path.dirname(link))
+                handles.make_folder(top, path)
                 for name, entry in _list_packages(join_path(person, path)):
                     if b"/" in name:
                         os.makedirs(os.path.dirname(join_path(link, name)), exist_ok=True)
@@ -79,7 +80,10 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
                     os.symlink(os.readlink(entry.path) if own else entry.path, join_path(link, name))
                 made.append(path)
                 continue
-            disk.retry_with_access(partial(os.symlink, join_path(person, path), link), os.path.dirname(link))
+            parent, _, name = path.rpartition(b"/")
+            with handles.open_folder(top, parent) as within:
+                link_it = partial(os.symlink, join_path(person, path), name, dir_fd=within)
+                handles.create_in_place(within, name, link_it)
         if is_shared(person, path, link):
             made.append(path)
     return made
@@ -89,15 +93,14 @@ def unshare(person: bytes, top: bytes) -> None:
     """Remove such links: this run's sandbox would let an agent write through them."""
     folders: list[tuple[bytes, int]] = [(b"", 0)]
     for folder, depth in folders:
-        place = join_path(top, folder) if folder else top
-        disk.ensure_access(place)
-        for entry in disk.list_entries(place):
-            path = join_path(folder, entry.name)
-            if entry.is_symlink():
-                if is_shared(person, path, entry.path):
-                    os.unlink(entry.path)
-            elif entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and entry.name not in (b".git", *NAMES):
-                folders.append((path, depth + 1))
+        with handles.open_folder(top, folder) as within:
+            for name, entry in [(os.fsencode(entry.name), entry) for entry in os.scandir(within)]:
+                path = join_path(folder, name)
+                if entry.is_symlink():
+                    if is_shared(person, path, join_path(top, path)):
+                        handles.remove_in(within, name)
+                elif entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and name not in (b".git", *NAMES):
+                    folders.append((path, depth + 1))
 
 
 def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
