@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +34,17 @@ def command_for(extra: str) -> str:
 def lacking(who: str, extra: str) -> UsageError:
     """What to raise where a library of an extra is missing."""
     return UsageError(f"{who} needs an extra. Install it with: {command_for(extra)}")
+
+
+@contextmanager
+def needing(who: str, extra: str, *libraries: str) -> Iterator[None]:
+    """Import what needs these libraries of an extra; where one is missing, say how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in libraries:
+            raise
+        raise lacking(who, extra) from None
 
 
 def _wanted(extra: str) -> tuple[str, bool]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.adapters.agents.registry import Chosen, choose_agent
 from bough.adapters.models.providers import list_secrets
 from bough.adapters.sandboxes.approval import Permit
-from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.env import is_named, make_env
 from bough.adapters.sandboxes.network import Network, parse_network
-from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
 from bough.app.choices import OutsideAgents
 from bough.app.project import Project
 from bough.core.errors import UsageError
 from bough.core.rules import Rules
 from bough.core.servers import ToolServer
 from bough.core.settings.agent_settings import MODEL
-from bough.installed import lacking
+from bough.installed import needing
 from bough.ports import Sandbox, Tools
 from bough.trust.programs import NoProgram, find_program, list_program_folders, resolve_command
 
@@ -66,23 +66,13 @@ class Agents:
         return AgentModel(self.of(name.removeprefix(MODEL)), folder, rules)
 
     def _make(self, name: str) -> AcpAgent:
-        try:
+        with needing("An outside agent", "acp", "acp", "pydantic"):
             from bough.adapters.agents.acp import AcpAgent
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in ("acp", "pydantic"):
-                raise
-            raise lacking("An outside agent", "acp") from None
         project, how = self._project, self._choose(name)
-        env, settings, confines = self._build_environment(how), project.config.sandbox, project.level.confines
+        env, confines = self._build_environment(how), project.level.confines
         try:
-            sandbox = make_sandbox(
-                settings.mode,
-                env,
-                [Path(folder).expanduser() for folder in settings.writable],
-                readable=[Path(folder).expanduser() for folder in settings.readable],
-                hidden=[project.root],
-                network=parse_network(how.network, project.env) if confines else Network("on"),
-            )
+            network = parse_network(how.network, project.env) if confines else Network("on")
+            sandbox = make_project_sandbox(project, env, network)
         except UsageError as error:
             raise UsageError(f"The agent {name}: {str(error).replace('--network', '--agent-network')}") from None
         return AcpAgent(
@@ -101,7 +91,7 @@ class Agents:
     def _build_environment(self, how: Chosen) -> dict[str, str]:
         """The variables of all commands, and those that the person has named for it, secret or not. The folder of its
         program comes first on PATH, so that the sandbox shows it with what was installed alongside."""
-        named = {name: value for name, value in self._project.env.items() if _is_named(name, how.env)}
+        named = {name: value for name, value in self._project.env.items() if is_named(name, how.env)}
         env = {
             **make_env(self._project.env, list_secrets(self._project.env), self._project.config.sandbox.env),
             **named,
@@ -112,19 +102,18 @@ class Agents:
         return env
 
 
-def _is_named(name: str, names: Sequence[str]) -> bool:
-    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names if one != "*")
+def make_project_sandbox(project: Project, env: Mapping[str, str], network: Network) -> ProcessSandbox:
+    """The sandbox that the settings choose, with what they open. The project itself is hidden in it."""
+    chosen = project.config.sandbox
+    writable, readable = ([Path(each).expanduser() for each in some] for some in (chosen.writable, chosen.readable))
+    return make_sandbox(chosen.mode, env, writable, readable=readable, hidden=[project.root], network=network)
 
 
 def make_servers(project: Project, tools: Tools, hidden: Sequence[str]) -> McpTools:
     """bough's tools with those of the servers, which start where they are first needed. One that does not start is left
     out, and the journal says why. `hidden`: secrets that no server sees, unless its own settings name them."""
-    try:
+    with needing("An MCP server", "mcp", "mcp", "mcp_types", "pydantic", "anyio"):
         from bough.adapters.mcp.tools import McpTools, make_served
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "pydantic", "anyio"):
-            raise
-        raise lacking("An MCP server", "mcp") from None
     env, root = project.env, project.root
     plain = {**make_env(env, hidden), "PATH": list_program_folders(root, env)}
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,7 +18,6 @@ from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
 from bough.adapters.sandboxes.approval import Permit, require_approval
 from bough.adapters.sandboxes.env import make_env
-from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
@@ -28,7 +26,7 @@ from bough.app.activity import ActivityFile
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_clock
 from bough.app.model_knowledge import Knowledge, gather_knowledge
-from bough.app.outside_programs import Agents, make_servers
+from bough.app.outside_programs import Agents, make_project_sandbox, make_servers
 from bough.app.project import Project
 from bough.app.prompts import choose_prompts
 from bough.app.run_messages import AskAnywhere, find_person
@@ -116,15 +114,7 @@ async def open_ports(
 
 
 def _open_sandbox(project: Project, env: Mapping[str, str], asks: Permit | None) -> Sandbox:
-    sandboxed = project.config.sandbox
-    commands = make_sandbox(
-        sandboxed.mode,
-        env,
-        [Path(folder).expanduser() for folder in sandboxed.writable],
-        readable=[Path(folder).expanduser() for folder in sandboxed.readable],
-        hidden=[project.root],
-        network=project.network,
-    )
+    commands = make_project_sandbox(project, env, project.network)
     commands.start()
     return require_approval(commands, project.config.approve.commands, asks)
 

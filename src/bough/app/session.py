@@ -372,7 +372,7 @@ async def open_session(
     *,
     create: bool = False,
     choices: Choices | None = None,
-    ask: Ask = lambda folder, wishes: None,
+    ask: Ask | None = None,
     tell: Tell = lambda ignored: None,
 ) -> AsyncIterator[Session]:
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the

@@ -41,7 +41,7 @@ def make_consent(
     env: Mapping[str, str],
     *,
     trust: bool = False,
-    ask: Ask = lambda folder, wishes: None,
+    ask: Ask | None = None,
     tell: Tell = lambda ignored: None,
 ) -> Callable[[Mapping[str, str]], Collection[str]]:
     """A function that says which of that folder's wishes are allowed. With `trust` all are, from now on."""
@@ -55,7 +55,7 @@ def make_consent(
         # Compared by value: an answer holds for what the person was shown, not for what the file says next time.
         open_ = {name: value for name, value in wishes.items() if value != said.refused.get(name)}
         open_ = {name: value for name, value in open_.items() if value != said.allowed.get(name)}
-        if open_ and (answer := ask(root, open_)) is not None:
+        if open_ and ask is not None and (answer := ask(root, open_)) is not None:
             consents.keep(root, open_, answer)
             said = consents.of(root)
         allowed = {name for name, value in wishes.items() if value == said.allowed.get(name)}

@@ -62,12 +62,14 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         name: value
         for name, value in source.items()
         if not any(secret in value for secret in known)
-        and (
-            any(name.startswith(e[:-1]) if e.endswith("*") else name == e for e in extra if e != "*")
-            or (_is_allowed(name) and not looks_secret(name, value))
-        )
+        and (is_named(name, extra) or (_is_allowed(name) and not looks_secret(name, value)))
     }
     return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
+
+
+def is_named(name: str, names: Sequence[str]) -> bool:
+    """Whether a variable is among these: `NAME`, or `PREFIX*`."""
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names if one != "*")
 
 
 def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
-from bough.installed import lacking
+from bough.installed import needing
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,16 +22,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Cells = tuple[Any, ...]
 
-SCHEMES = ("postgresql", "postgres")
 IDLE = 6
 """Connections that are kept for the next call."""
 _IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
 _PASSING = ("08", "57", "40", "53300", "55P03")
 """Classes of errors worth a retry: no connection, shut down, serialisation, too many clients, locks."""
-
-
-def is_address(store: str) -> bool:
-    return store.partition("://")[0] in SCHEMES
 
 
 class Transaction:
@@ -63,10 +58,8 @@ class Server:
     """Connections to the schema that an address names. Any number of threads may use it."""
 
     def __init__(self, url: str) -> None:
-        try:
+        with needing("PostgreSQL", "cluster", "psycopg"):
             import psycopg
-        except ModuleNotFoundError as error:
-            raise lacking("PostgreSQL", "cluster") from error
         self._psycopg = psycopg
         self.url, self.schema = split_schema(url)
         self.name = strip_password(url)

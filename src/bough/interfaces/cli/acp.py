@@ -24,16 +24,12 @@ async def command(**chosen: Any) -> None:
     Needs the extra `acp`: without it, this command says how to install it.
     """
     from bough.app import Choices
-    from bough.installed import lacking
+    from bough.installed import needing
 
-    try:
+    with needing("`bough acp`", "acp", "acp"):
         import acp
 
         from bough.interfaces.acp import Agent
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "acp":
-            raise
-        raise lacking("`bough acp`", "acp") from None
     enable_gc()
     # It implements only some of the protocol's methods; the library answers the others.
     await acp.run_agent(cast("acp.Agent", Agent(Choices(**chosen))))

@@ -123,8 +123,8 @@ async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[st
     from bough.interfaces.terminal.night_page import print_page
     from bough.interfaces.terminal.output import is_interactive, make_output
 
-    consent: dict[str, Any] = {"ask": ask_consent} if not as_json and is_interactive() else {}
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **consent) as opened:
+    ask = ask_consent if not as_json and is_interactive() else None
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
         if not (await load_backlog(opened, plan.name)).items:
             raise NotFound(f"The backlog {plan.name} is empty: add a goal with `bough backlog add GOAL`.")

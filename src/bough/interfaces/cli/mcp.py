@@ -23,14 +23,10 @@ def command(folder: Path, model: str | None, base_url: str | None) -> None:
 
     Needs the extra `mcp`: without it, this command says how to install it.
     """
-    from bough.installed import lacking
+    from bough.installed import needing
 
-    try:
+    with needing("`bough mcp`", "mcp", "mcp", "mcp_types"):
         from bough.interfaces.mcp import Commands, make_server
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
-            raise
-        raise lacking("`bough mcp`", "mcp") from None
     enable_gc()
     choices = [*(("--model", model) if model else ()), *(("--base-url", base_url) if base_url else ())]
     make_server(Commands(folder.resolve(), choices)).run("stdio")

@@ -54,8 +54,8 @@ async def command(
 
     step = build_goal_step(read_goal(goal, file, "plan"), check=check)
     choices = Choices(**chosen)
-    asking: dict[str, Any] = {"ask": ask_consent} if is_interactive() and not as_json else {}
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **asking) as opened:
+    ask = ask_consent if is_interactive() and not as_json else None
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         planned = await opened.plan(step, choices, RunObserver())
     if save is not None:
         from bough.core.workflow.writing import write_workflow

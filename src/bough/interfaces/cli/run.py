@@ -253,8 +253,8 @@ async def _run(
 
     display = make_display(as_json)
     there = asking is Asking.HERE and not as_json and is_interactive()
-    consent: dict[str, Any] = {"ask": ask_consent} if there else {}
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **consent) as opened:
+    ask = ask_consent if there else None
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)

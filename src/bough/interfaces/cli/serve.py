@@ -35,14 +35,10 @@ def command(
     Every start makes a new token: pages of an earlier one lose access. Ctrl-C stops it; the runs continue. Needs the
     extra `web`: without it, this command says how to install it.
     """
-    from bough.installed import lacking
+    from bough.installed import needing
 
-    try:
+    with needing("The dashboard", "web", "starlette", "uvicorn"):
         from bough.interfaces.web.startup import find_address, serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
-            raise
-        raise lacking("The dashboard", "web") from None
     enable_gc()
     address = find_address(folder, everything=everything, host=host, port=port, passing=until is not None)
     return serve(address, browse=browse, as_json=as_json, until=until)
