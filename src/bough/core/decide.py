@@ -342,8 +342,6 @@ def describe_command_end(task: Task) -> str:
 
 def _decide_critic(task: Task) -> c.Command:
     """An examination that the plan asks for: the critic's findings are what its probes show."""
-    if task.outcome.reviewed is not None:  # In old journals.
-        return c.ChangeState(State.TESTING, "the critic has reviewed it")
     asks = task.examination.examined is None or bool(examination.list_open_contests(task))
     if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))

@@ -134,7 +134,6 @@ CHILDREN_EVENTS: dict[type, Apply] = {
     e.TransitionTaken: _apply_transition_taken,
     e.CommandStarted: lambda task, event, at: replace(task, outcome=replace(task.outcome, commanding=event, ran=None)),
     e.CommandFinished: _apply_command_finished,
-    e.Reviewed: lambda task, event, at: replace(task, outcome=replace(task.outcome, reviewed=event)),
     e.Summarized: lambda task, event, at: replace(
         task, outcome=replace(task.outcome, result=event.text, summarized=True)
     ),

@@ -279,7 +279,6 @@ class TaskOutcome(Struct, frozen=True):
     commanding: e.CommandStarted | None = None
     """The running command of a command step. Found between effects, it was interrupted."""
     ran: e.CommandFinished | None = None
-    reviewed: e.Reviewed | None = None
     result: str = ""
     """The result, if no agent states it: output of the command, or a summary of the steps."""
     summarized: bool = False

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
-from bough.core.acceptance.verdict import Finding
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.workflow.keys import classify_step
 
 ROOM = 16_000
 """Characters of a result."""
-MOST = 20
-"""Findings that a builder is given at once, the most severe first."""
 
 
 def render_task_result(task: Task) -> str:
     """An agent's own summary, a command's output, a critic's failing probes; for a task with steps, their results."""
-    if task.step.role == "critic" and task.outcome.reviewed is not None:  # In old journals.
-        return keep_ends(render_findings(task.outcome.reviewed.findings))
     if task.step.role == "critic":
         return keep_ends(
             "\n\n".join(
@@ -84,10 +79,6 @@ def has_errors(task: Task) -> bool:
     """It left a failing check; for a critic: one of its probes fails."""
     if task.step.role == "critic" and list_critic_probes(task):
         return True
-    if task.outcome.reviewed is not None:
-        return bool(task.outcome.reviewed.problems) or any(
-            each.severity == "high" for each in task.outcome.reviewed.findings
-        )
     if task.outcome.ran is not None and not task.outcome.ran.ok:
         return True
     return task.acceptance.verdict is not None and task.acceptance.verdict.ruling not in ("passed", "not_verified")
@@ -109,19 +100,3 @@ def keep_ends(text: str, room: int = ROOM) -> str:
         return text
     head, tail = text[: room * 2 // 5].rstrip(), text[-(room * 3 // 5) + 60 :].lstrip()
     return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
-
-
-def render_findings(found: tuple[Finding, ...]) -> str:
-    """Findings as the builder reads them: numbered, with their place, the most severe first."""
-    lines = [_render_finding(number, finding) for number, finding in enumerate(found[:MOST], 1)]
-    if len(found) > MOST:
-        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will report again.")
-    return "\n".join(lines)
-
-
-def _render_finding(number: int, finding: Finding) -> str:
-    place = (
-        f"`{finding.file}:{finding.line}`" if finding.line else f"`{finding.file}`" if finding.file else "everywhere"
-    )
-    why = f"\n   Why: {finding.why}" if finding.why else ""
-    return f"{number}. {place} ({finding.severity}): {finding.what}{why}"
