@@ -353,7 +353,7 @@ def test_no_page_makes_markup_of_text() -> None:
 def test_what_was_stuck_and_what_helped() -> None:
     from bough.core.ladder.escalation import Decision, Trouble
     from bough.core.tree.task_state import State
-    from bough.interfaces.web.pages import build_ladder
+    from bough.interfaces.web.event_pages import build_ladder
 
     trouble = Trouble("signal", "It goes round.", "circular_tools", "prune")
     told: list[Any] = [

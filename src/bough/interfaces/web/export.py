@@ -13,7 +13,7 @@ import msgspec
 
 from bough.app import Session
 from bough.core.ids import GOAL
-from bough.interfaces.web import changes, pages
+from bough.interfaces.web import changes, event_pages, pages
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.task_view import TaskView
 
@@ -35,15 +35,14 @@ async def export_run(session: Session, name: str) -> dict[str, Any]:
     run = await lives.run(name)
     top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
     evidence = msgspec.to_builtins(await session.evidence(run.view.name))
-    records = await session.store.read(run.view.name, kinds=pages.LADDER_KINDS)
     made: dict[str, Any] = {
         "start": f"#/run/{PROJECT}/{_encode_part(run.view.name)}",
         top: {**pages.build_summary(run), "project": PROJECT, "holder": None},
         f"{top}/tree": pages.build_tree(run, 0, len(run.rows)),
         f"{top}/charts": pages.build_charts(run, 0, 1200),
         f"{top}/evidence": evidence,
-        f"{top}/ladder": {"rungs": pages.build_ladder(records)},
-        f"{top}/stats": await pages.build_statistics(lives, [run.view.name]),
+        f"{top}/ladder": await event_pages.load_ladder(run, lives),
+        f"{top}/stats": await event_pages.build_statistics(lives, [run.view.name]),
     }
     begun = [row.task for row in run.rows if row.task.started_at]
     for row in run.rows:
@@ -71,7 +70,7 @@ async def _export_rounds(run: LiveRun, session: Session, path: str) -> dict[str,
     begun = run.charts.lanes[path].rounds if path in run.charts.lanes else []
     kept = records[-EVENTS:]
     left_out = sum(seq < kept[0].seq for seq in begun) if kept else 0
-    return {"from": left_out, "total": len(begun), "events": pages.describe_events(kept, LONG), "seq": run.seq}
+    return {"from": left_out, "total": len(begun), "events": event_pages.describe_events(kept, LONG), "seq": run.seq}
 
 
 def render_page(data: dict[str, Any], title: str) -> bytes:

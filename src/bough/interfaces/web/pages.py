@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 
 from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
-from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
@@ -25,26 +24,20 @@ from bough.core.tree.task_state import SETTLED, State
 from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.charts import WORK
-from bough.views.event_lines import Teller
 from bough.views.formatting import first_sentence, one_line
 from bough.views.json_output import run_to_dict, task_to_dict
 from bough.views.next_steps import list_next_steps
 from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.run_view import RunView
-from bough.views.stats import KINDS as STATS_KINDS
-from bough.views.stats import compute_stats
 from bough.views.task_rows import TaskRow, describe_task, describe_trouble
 from bough.views.task_rows import describe_standing as state_words
 from bough.views.task_view import make_title
-from bough.views.vocabulary import PATTERNS, RUNGS, STATUS_WORDS, describe_verdict
+from bough.views.vocabulary import STATUS_WORDS, describe_verdict
 from bough.views.waiting import Waiting
 
 Json = dict[str, Any]
-LONG = 3000
-"""Maximum characters of a text in a list of events; the rest is loaded on demand."""
 EVENTS = 400
 """Maximum in one response."""
-ROUNDS = 25
 LANES = 200
 ANSWERS = 5
 """Maximum answers that a page shows."""
@@ -338,133 +331,3 @@ def build_task(run: LiveRun, path: str) -> Json:
 
 def verdict_to_dict(verdict: Verdict) -> Json:
     return {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling}
-
-
-async def build_rounds(run: LiveRun, lives: LiveRuns, path: str, start: int | None) -> Json:
-    """Some rounds of a task's conversation; by default the last ones."""
-    lane = run.charts.lanes.get(path)
-    begun = lane.rounds if lane is not None else []
-    first = max(0, len(begun) - ROUNDS) if start is None else max(0, min(start, len(begun)))
-    since = begun[first] - 1 if first else 0
-    until = begun[first + ROUNDS] if first + ROUNDS < len(begun) else None
-    records = await lives.journal.store.read(run.view.name, path, since=since, limit=EVENTS)
-    kept = [record for record in records if until is None or record.seq < until]
-    return {"from": first, "total": len(begun), "events": describe_events(kept), "seq": run.seq}
-
-
-async def build_events(run: LiveRun, lives: LiveRuns, path: str | None, since: int, limit: int) -> Json:
-    """What happened after an event, in order."""
-    most = max(1, min(limit, EVENTS))
-    records = await lives.journal.store.read(run.view.name, path, since=since, limit=most)
-    return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
-
-
-async def build_event(run: LiveRun, lives: LiveRuns, seq: int) -> Json:
-    """One event, in full."""
-    found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
-    if not found or found[0].seq != seq:
-        raise NotFound(f"{run.view.name} has no event {seq}.")
-    return describe_events(found, None)[0]
-
-
-def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
-    """Events with their words; texts longer than `long` are cut (None: never)."""
-    teller = Teller()
-    made = []
-    for record in records:
-        words, style = teller.tell(record)
-        body = msgspec.to_builtins(record.event)
-        cut: dict[str, int] = {}
-        made.append(
-            {
-                "seq": record.seq,
-                "task": Raw(record.task),
-                "version": record.version,
-                "at": record.at,
-                "kind": body.pop("event"),
-                "words": one_line(words),
-                "style": style,
-                "event": body if long is None else _shorten(body, cut, long),
-                **({"cut": cut} if cut else {}),
-            }
-        )
-    return made
-
-
-def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any:
-    if isinstance(value, str) and len(value) > long:
-        cut[where] = len(value)
-        return value[:long]
-    if isinstance(value, dict):
-        return {key: _shorten(inner, cut, long, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_shorten(inner, cut, long, f"{where}.{number}") for number, inner in enumerate(value)]
-    return value
-
-
-# ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────
-
-LADDER_KINDS = ("SignalRaised", "Escalated", "StateChanged", "PlanRefused", "PersonAnswered", "Reported", "TaskHalted")
-
-
-def build_ladder(records: Sequence[e.Record]) -> list[Json]:
-    """What was stuck, what was tried, and the result."""
-    made: list[Json] = []
-    last: dict[str, Json] = {}
-    for record in records:
-        match record.event:
-            case e.SignalRaised(signal=signal):
-                signal_facts = msgspec.to_builtins(signal)
-                last.setdefault(record.task, {})["signal"] = {
-                    **signal_facts,
-                    "words": PATTERNS.get(signal.pattern, signal.pattern.replace("_", " ")),
-                }
-            case e.Escalated(decision=decision, trouble=trouble):
-                _set_result(last.get(record.task), "did not help: stuck again", record.at, helped=False)
-                made.append(
-                    {
-                        "seq": record.seq,
-                        "at": record.at,
-                        "task": Raw(record.task),
-                        "signal": last.get(record.task, {}).get("signal"),
-                        "stuck": PATTERNS.get(trouble.pattern, ""),
-                        "says": trouble.says,
-                        "cause": trouble.cause.replace("_", " "),
-                        "evidence": list(trouble.evidence),
-                        "rung": decision.rung,
-                        "tried": f"bough {RUNGS[decision.rung]}",
-                        "level": decision.level,
-                        "reason": decision.reason,
-                        "helped": None,
-                        "came": "under way",
-                    }
-                )
-                last[record.task] = made[-1]
-            case e.StateChanged(to=State.COMPLETED):
-                _set_result(last.pop(record.task, None), "helped: the task is completed", record.at, helped=True)
-            case e.StateChanged(to=State.BLOCKED | State.FAILED as to):
-                _set_result(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
-            case e.PlanRefused(final=True):
-                _set_result(last.get(record.task), "did not help: no plan was accepted", record.at, helped=False)
-            case e.PersonAnswered(text=text):
-                entry = last.get(record.task)
-                if entry is not None and "came" in entry:
-                    entry["answer"] = text
-    return made
-
-
-def _set_result(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
-    if entry is not None and entry.get("came") == "under way":
-        entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
-
-
-# ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def build_statistics(lives: LiveRuns, names: Sequence[str]) -> Json:
-    records: list[e.Record] = []
-    for name in names:
-        records += await lives.journal.store.read(name, kinds=STATS_KINDS)
-    made = compute_stats(records)
-    words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
-    return {"runs": len(names), **msgspec.to_builtins(made), "warnings": made.warnings, "words": words}

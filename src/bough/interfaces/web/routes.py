@@ -25,7 +25,7 @@ from bough.app import Session, open_journal, open_session
 from bough.app.backlog import load_backlog
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import GOAL
-from bough.interfaces.web import changes, pages
+from bough.interfaces.web import changes, event_pages, pages
 from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
 from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
@@ -126,23 +126,8 @@ class Query(Struct, frozen=True):
 # ── a run ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def build_rounds(asked: Query) -> Any:
-    start = asked.number("from", -1)
-    return await pages.build_rounds(asked.live, asked.lives, asked.task, None if start < 0 else start)
-
-
-async def build_events(asked: Query) -> Any:
-    task, since = asked.request.query_params.get("task"), asked.number("since", 0)
-    return await pages.build_events(asked.live, asked.lives, task, since, asked.number("limit", 100))
-
-
 async def build_evidence(asked: Query) -> Any:
     return msgspec.to_builtins(await asked.lives.journal.evidence(asked.live.view.name))
-
-
-async def build_ladder(asked: Query) -> Any:
-    records = await asked.lives.journal.store.read(asked.live.view.name, kinds=pages.LADDER_KINDS)
-    return {"rungs": pages.build_ladder(records)}
 
 
 async def build_files(asked: Query) -> Any:
@@ -173,15 +158,23 @@ OF_RUN: Mapping[str, Callable[[Query], Any]] = {
     "/tree": lambda asked: pages.build_tree(asked.live, asked.number("from", 0), asked.number("limit", LINES, 1000)),
     "/charts": lambda asked: pages.build_charts(asked.live, asked.number("from", 0), asked.number("pixels", 800, 4000)),
     "/task": lambda asked: pages.build_task(asked.live, asked.task),
-    "/rounds": build_rounds,
-    "/events": build_events,
-    "/event/{seq:int}": lambda asked: pages.build_event(asked.live, asked.lives, asked.request.path_params["seq"]),
+    "/rounds": lambda asked: event_pages.build_rounds(asked.live, asked.lives, asked.task, asked.number("from", -1)),
+    "/events": lambda asked: event_pages.build_events(
+        asked.live,
+        asked.lives,
+        asked.request.query_params.get("task"),
+        asked.number("since", 0),
+        asked.number("limit", 100),
+    ),
+    "/event/{seq:int}": lambda asked: event_pages.build_event(
+        asked.live, asked.lives, asked.request.path_params["seq"]
+    ),
     "/evidence": build_evidence,
-    "/ladder": build_ladder,
+    "/ladder": lambda asked: event_pages.load_ladder(asked.live, asked.lives),
     "/files": build_files,
     "/diff": build_diff,
     "/points": build_points,
-    "/stats": lambda asked: pages.build_statistics(asked.lives, [asked.live.view.name]),
+    "/stats": lambda asked: event_pages.build_statistics(asked.lives, [asked.live.view.name]),
 }
 """The pages of a run, by the end of their address: what each shows, or a coroutine of it."""
 
@@ -246,7 +239,7 @@ async def get_goal(request: Request) -> Response:
 
 async def get_stats(request: Request) -> Response:
     lives = await request.app.state.house.lives(request.path_params["project"])
-    return make_response(await pages.build_statistics(lives, await lives.names()))
+    return make_response(await event_pages.build_statistics(lives, await lives.names()))
 
 
 # ── live ────────────────────────────────────────────────────────────────────────────────────────────────────────────
