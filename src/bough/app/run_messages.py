@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.sandboxes.approval import YES, Permit
@@ -173,20 +174,15 @@ async def rule_on_plan(journal: Journal, name: str, waiting: Waiting, approval: 
     await answer_once(journal, name, waiting, e.PlanRuled(waiting.task, *chosen, find_person()))
 
 
-class AskAnywhere:
+class AskAnywhere(Struct, frozen=True, eq=False):
     """Shows a command line to the person, here and elsewhere at once; the first answer counts. Without a terminal it
     waits `wait` seconds for an answer from elsewhere: the dashboard, or `bough approve --command`."""
 
-    def __init__(
-        self,
-        inbox: Inbox,
-        terminal: Permit | None,
-        wait: float,
-        person: str,
-        recorded: Callable[[e.Record], None] = lambda record: None,
-    ) -> None:
-        self._inbox, self._terminal, self._wait, self._person = inbox, terminal, wait, person
-        self._recorded = recorded
+    _inbox: Inbox
+    _terminal: Permit | None
+    _wait: float
+    _person: str
+    _recorded: Callable[[e.Record], None] = lambda record: None
 
     async def __call__(self, line: str, task: str = "") -> str | None:
         """Their answer; None: none came."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
@@ -29,14 +30,13 @@ OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "Transiti
 """Events that record how the steps of a task ended."""
 
 
-class Beginnings:
+class Beginnings(Struct, eq=False):
     """Knows the running tasks, and what earlier runs have done."""
 
-    def __init__(self, run: Run, ports: Ports) -> None:
-        self._run = run
-        self._ports = ports
-        self._books: dict[str, TaskStream] = {}
-        self._done: dict[str, tuple[str, str]] | None = None
+    _run: Run
+    _ports: Ports
+    _books: dict[str, TaskStream] = {}
+    _done: dict[str, tuple[str, str]] | None = None
 
     def opened(self, stream: TaskStream) -> None:
         self._books[stream.task.id] = stream

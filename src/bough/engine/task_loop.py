@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from msgspec import Struct, field
+
 from bough.core.budget.limits import seconds_left
 from bough.core.commands import Command, Conclude, ReadMessage, Rest, describe_work, takes_long
 from bough.core.decide import decide
@@ -20,16 +22,15 @@ from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Claim, Ports
 
 
-class TaskStream:
+class TaskStream(Struct, eq=False):
     """A task's stream while we hold it, and the task as of its last event."""
 
-    def __init__(self, claim: Claim, task: Task, ports: Ports) -> None:
-        self.task = task
-        self._claim = claim
-        self._ports = ports
-        self._lock = asyncio.Lock()
-        self.merging = asyncio.Lock()
-        """The merge queue: finished steps are merged onto the task's head one after the other."""
+    _claim: Claim
+    task: Task
+    _ports: Ports
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    merging: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """The merge queue: finished steps are merged onto the task's head one after the other."""
 
     @classmethod
     async def open(cls, claim: Claim, ports: Ports) -> TaskStream:

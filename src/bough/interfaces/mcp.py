@@ -97,17 +97,16 @@ class Commands:
         return await self.json("status", "--", told.run)
 
 
-class _ProgressReporter:
+class _ProgressReporter(msgspec.Struct, eq=False):
     """Reports a run's news as progress of the request."""
 
-    def __init__(self, out: IO[bytes], context: Context) -> None:
-        self.run = ""
-        self._out = out
-        self._context = context
-        self._read = 0
-        self._rest = b""
-        self._count = 0
-        self._teller = Teller()
+    _out: IO[bytes]
+    _context: Context
+    run: str = ""
+    _read: int = 0
+    _rest: bytes = b""
+    _count: int = 0
+    _teller: Teller = msgspec.field(default_factory=Teller)
 
     async def tell(self) -> None:
         latest = ""

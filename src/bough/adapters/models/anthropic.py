@@ -184,17 +184,14 @@ _EVENT = msgspec.json.Decoder(_AnthropicEvent)
 _WHOLE = msgspec.json.Decoder(_Whole)
 
 
-class _ContentBlock:
+class _ContentBlock(Struct):
     """A content block that is still arriving: as it was started, and the pieces since."""
 
-    __slots__ = ("json", "signature", "start", "text", "thinking")
-
-    def __init__(self, start: dict[str, Any]) -> None:
-        self.start = start
-        self.text: list[str] = []
-        self.thinking: list[str] = []
-        self.signature: list[str] = []
-        self.json: list[str] = []
+    start: dict[str, Any]
+    text: list[str] = []
+    thinking: list[str] = []
+    signature: list[str] = []
+    json: list[str] = []
 
     @property
     def kind(self) -> str:

@@ -183,17 +183,14 @@ class _ChatChunk(Struct):
 _CHUNK = msgspec.json.Decoder(_ChatChunk)
 
 
-class _OpenCall:
+class _OpenCall(Struct):
     """A tool call that is still arriving."""
 
-    __slots__ = ("arguments", "extra", "id", "index", "name")
-
-    def __init__(self, index: Any) -> None:
-        self.index = index
-        self.id = ""
-        self.name = ""
-        self.arguments: list[str] = []
-        self.extra: dict[str, Any] = {}
+    index: Any
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = []
+    extra: dict[str, Any] = {}
 
 
 class ChatReader(BaseReader):

@@ -182,15 +182,12 @@ class _GeminiChunk(Struct, rename="camel"):
 _CHUNK = msgspec.json.Decoder(_GeminiChunk)
 
 
-class _Segment:
+class _Segment(Struct):
     """A call, or a stretch of text; both may carry a signature."""
 
-    __slots__ = ("call", "pieces", "signature")
-
-    def __init__(self, call: Call | None, signature: str) -> None:
-        self.call = call
-        self.pieces: list[str] = []
-        self.signature = signature
+    call: Call | None
+    signature: str
+    pieces: list[str] = []
 
     def read(self) -> str:
         return "".join(self.pieces)

@@ -170,16 +170,13 @@ _EVENT = msgspec.json.Decoder(_ResponsesEvent)
 _RESPONSE = msgspec.json.Decoder(_Response)
 
 
-class _Item:
+class _Item(Struct):
     """An output item: as it began or as it ended, and the pieces between."""
 
-    __slots__ = ("arguments", "item", "refusal", "text")
-
-    def __init__(self, item: dict[str, Any]) -> None:
-        self.item = item
-        self.text: list[str] = []
-        self.refusal: list[str] = []
-        self.arguments: list[str] = []
+    item: dict[str, Any]
+    text: list[str] = []
+    refusal: list[str] = []
+    arguments: list[str] = []
 
     @property
     def kind(self) -> str:

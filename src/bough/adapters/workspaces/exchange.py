@@ -22,6 +22,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.adapters.workspaces.git import GitWorkspaces, Wanted
@@ -148,13 +150,12 @@ class Exchange:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-class _Published:
+class _Published(Struct, eq=False):
     """A workspace whose trees are in the store before their names are published."""
 
-    def __init__(self, inner: GitWorkspace, exchange: Exchange, tree: str) -> None:
-        self._inner = inner
-        self._exchange = exchange
-        self._last = tree
+    _inner: GitWorkspace
+    _exchange: Exchange
+    _last: str
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

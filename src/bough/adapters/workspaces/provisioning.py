@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
@@ -45,23 +47,15 @@ class ProvisionedWorkspace:
         await self._owner.set_up(self)
 
 
-class ProvisionedWorkspaces:
+class ProvisionedWorkspaces(Struct, eq=False):
     """Workspaces whose checkouts are set up. What is about trees, and not checkouts, is the inner ones'."""
 
-    def __init__(
-        self,
-        inner: Workspaces,
-        sandbox: Sandbox,
-        setup: str | None,
-        services: Mapping[str, Service],
-        timeout: float,
-    ) -> None:
-        self._inner = inner
-        self._sandbox = sandbox
-        self._setup = setup
-        self._services = services
-        self._timeout = timeout
-        self._open: dict[tuple[str, str], ProvisionedWorkspace] = {}
+    _inner: Workspaces
+    _sandbox: Sandbox
+    _setup: str | None
+    _services: Mapping[str, Service]
+    _timeout: float
+    _open: dict[tuple[str, str], ProvisionedWorkspace] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

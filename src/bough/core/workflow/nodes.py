@@ -69,15 +69,14 @@ class Node(Struct):
         return self.included or self
 
 
-class Reader:
+class Reader(Struct, eq=False):
     """Reads one workflow and the files that it uses."""
 
-    def __init__(self, problems: Problems, read: Read | None, max_depth: int) -> None:
-        self._problems = problems
-        self._read = read
-        self._max_depth = max_depth
-        self._sources: dict[str, Source] = {}
-        self._steps = 0
+    _problems: Problems
+    _read: Read | None
+    _max_depth: int
+    _sources: dict[str, Source] = {}
+    _steps: int = 0
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
         """Read a file. `around` are the files that include it."""
