@@ -92,5 +92,8 @@ def test_expectations_before_and_after() -> None:
     assert (same.was, same.now, same.source) == ("", "", "  def test_b():\n      assert g() == 3")
     gone = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": old}, {})
     assert (gone.was, gone.now) == ("def test_b():\n    assert g() == 3", "")
+    three = old + "\n\ndef test_c():\n    assert g() == 9\n"
+    among = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": three}, {"t.py": "x = 1\n"})
+    assert among.was == "def test_b():\n    assert g() == 3"  # one of several tests that are gone together
     unittest = add_expectations(Disagreement("t.Adding.test_b"), {"t.py": old}, {"t.py": new})
     assert (unittest.path, unittest.now) == ("t.py", "    assert g() == 4")

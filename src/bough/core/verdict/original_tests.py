@@ -154,17 +154,18 @@ def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mappin
     added: list[str] = []
     source: list[str] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        here = old[max(a, start) : min(b, end)]
+        here = [line for line in old[max(a, start) : min(b, end)] if line.strip()]
         if tag == "equal":
             source += [f"  {line}" for line in here]
-        elif start <= a < end or start < b <= end:
+        elif here or (tag == "insert" and start <= a <= end):
+            there = [line for line in new[c:d] if line.strip()]
             removed += here
-            added += new[c:d]
-            source += [*(f"- {line}" for line in here), *(f"+ {line}" for line in new[c:d])]
+            added += there
+            source += [*(f"- {line}" for line in here), *(f"+ {line}" for line in there)]
     return replace(
         one, path=path, was=_limit_lines(removed), now=_limit_lines(added), source=_limit_lines(source, *SHOWN_SOURCE)
     )
 
 
 def _limit_lines(lines: Sequence[str], most: int = SHOWN_LINES, longest: int = SHOWN_TEXT) -> str:
-    return "\n".join([line for line in lines if line.strip()][:most])[:longest]
+    return "\n".join(lines[:most])[:longest]
