@@ -13,7 +13,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_groups import Summary
 
 
-def _apply_done_claimed(task: Task, event: e.DoneClaimed, at: float) -> Task:
+def _apply_done_claimed(task: Task, event: e.DoneClaimed) -> Task:
     own = task.attempt
     known = task.acceptance.summaries
     if own is not None and event.summary.strip():
@@ -26,7 +26,7 @@ def _apply_done_claimed(task: Task, event: e.DoneClaimed, at: float) -> Task:
     )
 
 
-def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
+def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
     seconds, verdict, before = event.verdict.seconds, event.verdict, task.acceptance.verdict
     best = task.acceptance.best
     no_worse = verdict.ruling == "failed" and (best is None or verdict.score >= best.score)
@@ -46,7 +46,7 @@ def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task
     )
 
 
-def _apply_work_taken(task: Task, event: e.WorkTaken, at: float) -> Task:
+def _apply_work_taken(task: Task, event: e.WorkTaken) -> Task:
     """The verdict is that run's: what it means here is seen when the work is merged."""
     verdict = event.verdict or Verdict("passed", f"the work of {event.run}")
     return replace(
@@ -64,12 +64,12 @@ def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
     return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
 
-def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> Task:
+def _apply_finding_returned(task: Task, event: e.FindingReturned) -> Task:
     back = replace(task.acceptance, claim=None, findings=task.acceptance.findings + 1, found=task.tree)
     return replace(add_message(task, Said(event.text)), acceptance=back)
 
 
-def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
+def _apply_disputed(task: Task, event: e.Disputed) -> Task:
     """New evidence: what was decided without it must be decided again."""
     disputes = task.test_changes.disputes | {event.test: event.evidence}
     return replace(
@@ -81,7 +81,7 @@ def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
     )
 
 
-def _apply_changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
+def _apply_changes_ruled(task: Task, event: e.ChangesRuled) -> Task:
     known = task.test_changes
     return replace(
         task,
@@ -108,7 +108,7 @@ def _describe_ruling(event: e.ChangesRuled) -> str:
     return f"The judge says: {event.why}" if event.by == "judge" and event.why else ""
 
 
-def _apply_examined(task: Task, event: e.Examined, at: float) -> Task:
+def _apply_examined(task: Task, event: e.Examined) -> Task:
     known = task.examination
     probes = (*known.probes, *event.probes)
     kinds = event.kinds if task.plan.requirements else {}
@@ -120,30 +120,30 @@ def _apply_examined(task: Task, event: e.Examined, at: float) -> Task:
     )
 
 
-def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped, at: float) -> Task:
+def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped) -> Task:
     known = task.examination
     kept = known.examined if isinstance(known.examined, e.Examined) else event  # The first examination stands.
     return replace(task, examination=replace(known, examined=kept, times=known.times + 1))
 
 
-def _apply_probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Task:
+def _apply_probes_finished(task: Task, event: e.ProbesFinished) -> Task:
     results = task.examination.results | {result.name: result for result in event.results}
     task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
     before = task.examination.before | {result.name: result.outcome for result in event.before}
     return replace(task, examination=replace(task.examination, probed=event.tree, results=results, before=before))
 
 
-def _apply_difference_seen(task: Task, event: e.DifferenceSeen, at: float) -> Task:
+def _apply_difference_seen(task: Task, event: e.DifferenceSeen) -> Task:
     task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
     return replace(task, examination=replace(task.examination, seen=event))
 
 
-def _apply_probe_contested(task: Task, event: e.ProbeContested, at: float) -> Task:
+def _apply_probe_contested(task: Task, event: e.ProbeContested) -> Task:
     contested = task.examination.contested | {event.probe: event.reason}
     return replace(task, examination=replace(task.examination, contested=contested))
 
 
-def _apply_probe_ruled(task: Task, event: e.ProbeRuled, at: float) -> Task:
+def _apply_probe_ruled(task: Task, event: e.ProbeRuled) -> Task:
     rulings = task.examination.rulings | {event.probe: event.ruling}
     return replace(task, examination=replace(task.examination, rulings=rulings))
 

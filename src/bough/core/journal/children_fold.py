@@ -13,7 +13,7 @@ from bough.core.tree.task_groups import Note, TaskChildren
 from bough.core.tree.task_state import State
 
 
-def _apply_child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
+def _apply_child_started(task: Task, event: e.ChildStarted) -> Task:
     children, step = task.children, event.step
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
     fresh = times != children.begun.get(step)
@@ -29,12 +29,12 @@ def _apply_child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     )
 
 
-def _apply_child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+def _apply_child_merged(task: Task, event: e.ChildMerged) -> Task:
     seconds = event.verdict.seconds if event.verdict else 0.0
     return charge(task, Spend(seconds=seconds, check_seconds=seconds))
 
 
-def _apply_child_settled(task: Task, event: e.ChildSettled, at: float) -> Task:
+def _apply_child_settled(task: Task, event: e.ChildSettled) -> Task:
     task = _charge_child(task, event)
     if event.shared and (event.decisions or event.dead_ends):
         # What a step wrote into the context that it shares with the task.
@@ -95,13 +95,13 @@ def _is_phase_with_followers(task: Task, name: str) -> bool:
     return phase and any(step.name not in task.children.begun for step in steps)
 
 
-def _apply_children_reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
+def _apply_children_reopened(task: Task, event: e.ChildrenReopened) -> Task:
     settled = {name: child for name, child in task.children.settled.items() if name not in event.children}
     children = replace(task.children, settled=settled, reopened=frozenset(event.children))
     return replace(clear_trouble(task), children=children)
 
 
-def _apply_transition_taken(task: Task, event: e.TransitionTaken, at: float) -> Task:
+def _apply_transition_taken(task: Task, event: e.TransitionTaken) -> Task:
     children = task.children
     return replace(
         task,
@@ -115,26 +115,24 @@ def _apply_transition_taken(task: Task, event: e.TransitionTaken, at: float) -> 
     )
 
 
-def _apply_command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
+def _apply_command_finished(task: Task, event: e.CommandFinished) -> Task:
     outcome = replace(task.outcome, commanding=None, ran=event, result=event.output.strip())
     return replace(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
 
 
 CHILDREN_EVENTS: dict[type, Apply] = {
     e.ChildStarted: _apply_child_started,
-    e.ChildHeld: lambda task, event, at: replace(
+    e.ChildHeld: lambda task, event: replace(
         task, children=replace(task.children, held=task.children.held | {event.step: event})
     ),
     e.ChildMerged: _apply_child_merged,
     e.ChildSettled: _apply_child_settled,
     e.ChildrenReopened: _apply_children_reopened,
-    e.PassEnded: lambda task, event, at: replace(
+    e.PassEnded: lambda task, event: replace(
         task, children=replace(task.children, passes=task.children.passes + 1, settled={}, tries={})
     ),
     e.TransitionTaken: _apply_transition_taken,
-    e.CommandStarted: lambda task, event, at: replace(task, outcome=replace(task.outcome, commanding=event, ran=None)),
+    e.CommandStarted: lambda task, event: replace(task, outcome=replace(task.outcome, commanding=event, ran=None)),
     e.CommandFinished: _apply_command_finished,
-    e.Summarized: lambda task, event, at: replace(
-        task, outcome=replace(task.outcome, result=event.text, summarized=True)
-    ),
+    e.Summarized: lambda task, event: replace(task, outcome=replace(task.outcome, result=event.text, summarized=True)),
 }

@@ -13,8 +13,8 @@ from bough.core.messages import Message, Result
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_groups import Note
 
-Apply = Callable[[Task, Any, float], Task]
-"""The task after an event, which happened at that time."""
+Apply = Callable[[Task, Any], Task]
+"""The task after an event. Its version and time are those of the event already."""
 
 
 def charge(task: Task, spend: Spend) -> Task:

@@ -16,7 +16,7 @@ EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
 """Helpers that compare the work with what was asked."""
 
 
-def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
+def _apply_escalated(task: Task, event: e.Escalated) -> Task:
     rung, pattern = event.decision.rung, event.trouble.pattern
     taken, nudged = task.ladder.taken, task.progress.nudged
     tactics = task.ladder.tactics
@@ -38,7 +38,7 @@ def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
     )
 
 
-def _apply_helper_answered(task: Task, event: e.HelperAnswered, at: float) -> Task:
+def _apply_helper_answered(task: Task, event: e.HelperAnswered) -> Task:
     cost = Spend().called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
     task = charge(replace(task, plan=replace(task.plan, answered=event.text)), cost)
     if event.helper not in EXAMINERS:
@@ -46,7 +46,7 @@ def _apply_helper_answered(task: Task, event: e.HelperAnswered, at: float) -> Ta
     return replace(task, budget=replace(task.budget, examining=task.budget.examining.plus(cost)))
 
 
-def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
+def _apply_taken_up(task: Task, event: e.TakenUp) -> Task:
     task = clear_trouble(task)
     return replace(
         task,
@@ -59,12 +59,12 @@ def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
 
 
 LADDER_EVENTS: dict[type, Apply] = {
-    e.SignalRaised: lambda task, event, at: replace(
+    e.SignalRaised: lambda task, event: replace(
         task, progress=replace(task.progress, signal=None, memory=reset_memory(task.progress.memory))
     ),
     e.Escalated: _apply_escalated,
     e.HelperAnswered: _apply_helper_answered,
-    e.HelperFailed: lambda task, event, at: charge_failure(task, event),
+    e.HelperFailed: lambda task, event: charge_failure(task, event),
     e.TakenUp: _apply_taken_up,
-    e.Reported: lambda task, event, at: replace(task, outcome=replace(task.outcome, report=event.text)),
+    e.Reported: lambda task, event: replace(task, outcome=replace(task.outcome, report=event.text)),
 }

@@ -11,7 +11,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 
 
-def _apply_split_proposed(task: Task, event: e.SplitProposed, at: float) -> Task:
+def _apply_split_proposed(task: Task, event: e.SplitProposed) -> Task:
     """An agent that asks for smaller steps does not claim to be done; its last word counts."""
     return replace(
         task,
@@ -20,7 +20,7 @@ def _apply_split_proposed(task: Task, event: e.SplitProposed, at: float) -> Task
     )
 
 
-def _apply_planned(task: Task, event: e.Planned, at: float) -> Task:
+def _apply_planned(task: Task, event: e.Planned) -> Task:
     """New smaller steps do the task. Completed steps stay as they are, whatever the plan says."""
     settled, plan = task.children.settled, task.plan
     done = {name for name, child in settled.items() if child.state is State.COMPLETED}
@@ -60,22 +60,22 @@ def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -
     return tuple(replace(step, covers=covers) for step in steps)
 
 
-def _apply_plan_proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
+def _apply_plan_proposed(task: Task, event: e.PlanProposed) -> Task:
     plan = replace(task.plan, proposed=event.steps, conventions=event.conventions, wish="", problems=())
     return replace(task, plan=plan)
 
 
-def _apply_plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
+def _apply_plan_answered(task: Task, event: e.PlanAnswered) -> Task:
     """The wish and the last proposal lead to another one; a no turns the task into one leaf."""
     return replace(task, plan=replace(task.plan, wish=event.wish, leaf=event.says == "no"))
 
 
-def _apply_plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
+def _apply_plan_changed(task: Task, event: e.PlanChanged) -> Task:
     begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
     return replace(task, plan=replace(task.plan, steps=(*begun, *event.steps), review=False))
 
 
-def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
+def _apply_plan_refused(task: Task, event: e.PlanRefused) -> Task:
     """If final, the rung failed: the trouble remains, and the next rung applies."""
     if not event.final:
         return replace(task, plan=replace(task.plan, problems=event.problems))
@@ -89,15 +89,15 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
 
 
 PLAN_EVENTS: dict[type, Apply] = {
-    e.Estimated: lambda task, event, at: replace(
+    e.Estimated: lambda task, event: replace(
         task, plan=replace(task.plan, estimate=event, leaf=event.proposal == "leaf")
     ),
-    e.RequirementsRead: lambda task, event, at: replace(task, plan=replace(task.plan, requirements=event.requirements)),
+    e.RequirementsRead: lambda task, event: replace(task, plan=replace(task.plan, requirements=event.requirements)),
     e.PlanProposed: _apply_plan_proposed,
     e.PlanAnswered: _apply_plan_answered,
     e.PlanChanged: _apply_plan_changed,
     e.PlanRefused: _apply_plan_refused,
     e.Planned: _apply_planned,
     e.SplitProposed: _apply_split_proposed,
-    e.Granted: lambda task, event, at: replace(task, budget=replace(task.budget, limits=event.limits, granted=True)),
+    e.Granted: lambda task, event: replace(task, budget=replace(task.budget, limits=event.limits, granted=True)),
 }

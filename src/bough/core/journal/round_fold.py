@@ -23,7 +23,7 @@ COMMANDS = 8
 """Test commands whose results are remembered."""
 
 
-def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Task:
+def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
     number = task.progress.attempts + 1
     messages: PersistentList[Message] = PersistentList((Said(event.brief),))
     rung = task.ladder.rung.rung if task.ladder.rung else None
@@ -66,7 +66,7 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Ta
     )
 
 
-def _apply_round_started(task: Task, event: e.RoundStarted, at: float) -> Task:
+def _apply_round_started(task: Task, event: e.RoundStarted) -> Task:
     again = task.round.asking
     task = replace(task, round=replace(task.round, asking=True, last=event.last))
     if again:  # A call that is made again, because it failed or because the process died, belongs to the same round.
@@ -79,7 +79,7 @@ def _apply_round_started(task: Task, event: e.RoundStarted, at: float) -> Task:
     )
 
 
-def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
+def _apply_model_failed(task: Task, event: e.ModelFailed) -> Task:
     task = charge_failure(task, event)
     if event.too_long:
         # If the refusal does not say how much fits, assume less than the current size.
@@ -91,7 +91,7 @@ def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
             models=replace(task.models, windows=task.models.windows | {attempt.tier: window}),
         )
     failures = task.models.transport_failures + 1
-    models = replace(task.models, transport_failures=failures, retry_at=at + event.wait, retry_wait=event.wait)
+    models = replace(task.models, transport_failures=failures, retry_at=task.at + event.wait, retry_wait=event.wait)
     return replace(task, models=models)
 
 
@@ -102,7 +102,7 @@ def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
     return replace(task, budget=replace(task.budget, spend=task.budget.spend.called(event.usage, None, event.seconds)))
 
 
-def _apply_model_answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
+def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
     faulty = _find_fault(event)
     task = add_message(_measure_window(task, event), Replied(event.text, event.calls, event.extra))
     task = replace(
@@ -146,7 +146,7 @@ def _find_fault(event: e.ModelAnswered) -> str:
     return ""
 
 
-def _apply_message_added(task: Task, event: e.MessageAdded, at: float) -> Task:
+def _apply_message_added(task: Task, event: e.MessageAdded) -> Task:
     # A nudge names a pattern, a person says what they want: what was wrong with the last answer is still to be told.
     faulty = task.round.faulty if event.why in ("nudge", "take_stock", PERSON) else ""
     handing_over = task.round.handing_over or event.why == "hand_over"
@@ -162,7 +162,7 @@ def _apply_message_added(task: Task, event: e.MessageAdded, at: float) -> Task:
     return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
 
 
-def _apply_tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
+def _apply_tool_started(task: Task, event: e.ToolStarted) -> Task:
     now = task.round
     call = next(call for call in now.waiting if call.id == event.call)
     return replace(
@@ -176,7 +176,7 @@ def _apply_tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
     )
 
 
-def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
+def _apply_tool_finished(task: Task, event: e.ToolFinished) -> Task:
     now = task.round
     call = next(call for call in now.started if call.id == event.call)
     started = tuple(other for other in now.started if other is not call)
@@ -230,7 +230,7 @@ def _watch_round(task: Task) -> Task:
     )
 
 
-def _apply_compacted(task: Task, event: e.Compacted, at: float) -> Task:
+def _apply_compacted(task: Task, event: e.Compacted) -> Task:
     """What was read before is no longer visible: reading it again is not a loop."""
     attempt = get_attempt(task)
     # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.

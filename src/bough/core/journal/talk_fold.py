@@ -11,7 +11,7 @@ from bough.core.tree.task import Task, quote_person
 from bough.core.tree.task_groups import Note
 
 
-def _apply_message_received(task: Task, event: e.MessageReceived, at: float) -> Task:
+def _apply_message_received(task: Task, event: e.MessageReceived) -> Task:
     """Later agents find it among the notes; the current one is told."""
     if event.requirements:
         known = add_requirements(task.asked, event.requirements, {})
@@ -21,17 +21,17 @@ def _apply_message_received(task: Task, event: e.MessageReceived, at: float) -> 
     return replace(task, talk=replace(task.talk, heard=event.said, unheard=unheard))
 
 
-def _apply_message_read(task: Task, event: e.MessageRead, at: float) -> Task:
+def _apply_message_read(task: Task, event: e.MessageRead) -> Task:
     asked = add_requirements(task.asked, event.requirements, event.replaces)
     return replace(task, plan=replace(task.plan, requirements=asked), talk=replace(task.talk, read=event.said))
 
 
-def _apply_requirement_restored(task: Task, event: e.RequirementRestored, at: float) -> Task:
+def _apply_requirement_restored(task: Task, event: e.RequirementRestored) -> Task:
     asked = restore_requirement(task.asked, event.number)
     return replace(task, plan=replace(task.plan, requirements=asked), talk=replace(task.talk, read=event.said))
 
 
-def _apply_person_answered(task: Task, event: e.PersonAnswered, at: float) -> Task:
+def _apply_person_answered(task: Task, event: e.PersonAnswered) -> Task:
     """An answer goes to the next agent: a fresh one, or for steps that cannot continue, the planner."""
     task = replace(task, talk=replace(task.talk, question="", heard=max(task.talk.heard, event.said)))
     if not event.text:
@@ -49,7 +49,7 @@ def _apply_person_answered(task: Task, event: e.PersonAnswered, at: float) -> Ta
     )
 
 
-def _apply_note_kept(task: Task, event: e.NoteKept, at: float) -> Task:
+def _apply_note_kept(task: Task, event: e.NoteKept) -> Task:
     note = Note(event.kind, event.text)
     others = (kept for kept in task.talk.notes if kept != note)  # Said again, it is news again, and once is enough.
     return keep_notes(task, (*others, note))
@@ -59,7 +59,7 @@ TALK_EVENTS: dict[type, Apply] = {
     e.MessageReceived: _apply_message_received,
     e.MessageRead: _apply_message_read,
     e.RequirementRestored: _apply_requirement_restored,
-    e.QuestionAsked: lambda task, event, at: replace(task, talk=replace(task.talk, question=event.question)),
+    e.QuestionAsked: lambda task, event: replace(task, talk=replace(task.talk, question=event.question)),
     e.PersonAnswered: _apply_person_answered,
     e.NoteKept: _apply_note_kept,
 }

@@ -28,10 +28,9 @@ STILL_FAILS = "The author of the work saw it and its output, and did not change 
 
 def evolve_task(task: Task, record: e.Record) -> Task:
     """The task after one more event."""
+    task = replace(task, version=record.version, at=record.at)
     apply = _APPLY.get(type(record.event))
-    if apply is not None:
-        task = apply(task, record.event, record.at)
-    return replace(task, version=record.version, at=record.at)
+    return apply(task, record.event) if apply is not None else task
 
 
 def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
@@ -103,7 +102,7 @@ def list_points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
     return [point for _, point in found]
 
 
-def _apply_task_created(task: Task, event: e.TaskCreated, at: float) -> Task:
+def _apply_task_created(task: Task, event: e.TaskCreated) -> Task:
     merge, subject = event.merge, event.subject
     steps = event.step.steps
     return replace(
@@ -126,7 +125,7 @@ def _apply_task_created(task: Task, event: e.TaskCreated, at: float) -> Task:
     )
 
 
-def _apply_state_changed(task: Task, event: e.StateChanged, at: float) -> Task:
+def _apply_state_changed(task: Task, event: e.StateChanged) -> Task:
     judged = task.acceptance.judged and event.to is not State.TESTING
     return replace(
         clear_trouble(task),
@@ -137,7 +136,7 @@ def _apply_state_changed(task: Task, event: e.StateChanged, at: float) -> Task:
     )
 
 
-def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
+def _apply_task_resumed(task: Task, event: e.TaskResumed) -> Task:
     step, rules, judged, ran = task.step, task.rules, task.acceptance.judged, task.outcome.ran
     if event.check:  # The verdict of another check no longer counts.
         step, judged = replace(step, test_command=event.check), False
@@ -163,12 +162,12 @@ def _apply_task_resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 _APPLY: dict[type, Apply] = {
     e.TaskCreated: _apply_task_created,
     e.StateChanged: _apply_state_changed,
-    e.WorkspaceOpened: lambda task, event, at: replace(task, tree=event.tree),
-    e.WorkspaceRestored: lambda task, event, at: replace(task, tree=event.tree),
-    e.CheckpointMade: lambda task, event, at: replace(
+    e.WorkspaceOpened: lambda task, event: replace(task, tree=event.tree),
+    e.WorkspaceRestored: lambda task, event: replace(task, tree=event.tree),
+    e.CheckpointMade: lambda task, event: replace(
         task, tree=event.tree, outcome=replace(task.outcome, commit=event.commit, files=event.files)
     ),
-    e.TaskHalted: lambda task, event, at: replace(charge(task, Spend(seconds=event.seconds)), halt=event),
+    e.TaskHalted: lambda task, event: replace(charge(task, Spend(seconds=event.seconds)), halt=event),
     e.TaskResumed: _apply_task_resumed,
     **ROUND_EVENTS,
     **LADDER_EVENTS,
