@@ -71,19 +71,21 @@ class Network(Struct, frozen=True):
 OFF = Network()
 
 
+def describe_reach(level: SandboxLevel, network: Network) -> str:
+    """What commands can reach. Without a network of their own they can open no socket either."""
+    alone = network.mode == "off" and level.name in ("landlock", "seatbelt")
+    return "no network and no sockets" if alone else network.says
+
+
 def describe_confinement(level: SandboxLevel, network: Network) -> str:
     """How commands are confined, for the banner of a run."""
+    reach, gaps = describe_reach(level, network), f"commands can {'; '.join(level.gaps)}"
     if level.name == "namespaces":
-        return f"commands see and change only their workspace; {network.says}"
-    gaps = f"commands can {'; '.join(level.gaps)}"
-    if level.name == "seatbelt":
-        reach = "no network and no sockets" if network.mode == "off" else network.says
-        return f"sandbox-exec: commands write in their workspace only; {reach}; but {gaps}"
-    if level.name == "landlock":
-        why = f"Landlock only ({level.why_not_more})"
-        reach = "no network and no sockets" if network.mode == "off" else network.says
-        return f"{why}: commands write in their workspace only; {reach}; but {gaps}"
-    return f"off: {gaps}"
+        return f"commands see and change only their workspace; {reach}"
+    if level.name == "none":
+        return f"off: {gaps}"
+    how = "sandbox-exec" if level.name == "seatbelt" else f"Landlock only ({level.why_not_more})"
+    return f"{how}: commands write in their workspace only; {reach}; but {gaps}"
 
 
 def parse_network(text: str, env: Mapping[str, str]) -> Network:

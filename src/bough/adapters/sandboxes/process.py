@@ -24,7 +24,7 @@ from bough.adapters.sandboxes.env import find_own_sources
 from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
 from bough.adapters.sandboxes.landlock import Landlock, copy_denied_folders, make_home_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
-from bough.adapters.sandboxes.network import OFF, Network
+from bough.adapters.sandboxes.network import OFF, Network, describe_reach
 from bough.adapters.sandboxes.orders import SHARED
 from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
@@ -98,8 +98,7 @@ class ProcessSandbox:
     def says(self) -> str:
         if self.level.name == "none":
             return "Only write in the workspace and $TMPDIR."
-        none_at_all = self.network.mode == "off" and self.level.name in ("landlock", "seatbelt")
-        says = "no network and no sockets" if none_at_all else self.network.says
+        says = describe_reach(self.level, self.network)
         reach = says[0].upper() + says[1:]
         if self.level.name == "namespaces":
             return (
