@@ -16,7 +16,6 @@ from bough.interfaces.cli.options import bough_command, dir_option, run_options
 @dir_option
 @click.option("--task", default="", metavar="TASK", help="Which task's question, when several have one.")
 @run_options
-@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
 

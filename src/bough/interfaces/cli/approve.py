@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 )
 @click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
 @run_options
-@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 async def command(
     run: str | None,
     folder: Path,

@@ -21,7 +21,8 @@ from bough.core.errors import BoughError, ClaimLost, UsageError
 from bough.core.planning.guidance import ApprovalAdvice
 from bough.core.planning.plan import Plan, Step
 from bough.interfaces.cli.options import enable_gc
-from bough.interfaces.terminal.output import Display, Line, make_output
+from bough.interfaces.terminal.banner import render_banner
+from bough.interfaces.terminal.output import Display, make_output
 from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
 from bough.ports import Approval
 from bough.steering import Stop
@@ -184,7 +185,7 @@ async def run_to_end(
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             name[:] = [record.run]
-        if lines := make_announcement(session, record):
+        if lines := render_banner(record, session.confinement):
             display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
         display.recorded(record)
 
@@ -256,12 +257,6 @@ async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: Approval
     """The answer comes from elsewhere, unless the person wants to stop."""
     await stop.wait()
     return None
-
-
-def make_announcement(session: Session, record: e.Record) -> list[Line]:
-    from bough.interfaces.terminal.banner import render_banner
-
-    return render_banner(record, session.confinement)
 
 
 @contextmanager

@@ -236,6 +236,7 @@ run_options = add_options(
         is_flag=True,
         help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
     ),
+    click.option("--apply", is_flag=True, help="Apply the changes to your files when the run completes."),
 )
 """How a run works, when it starts or resumes."""
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 @dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
 @run_options
-@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
 

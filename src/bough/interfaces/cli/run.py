@@ -108,7 +108,6 @@ def _print_all(ctx: click.Context, option: click.Parameter, value: bool) -> None
 )
 @click.option("--web", is_flag=True, help="Also show the run in a browser while it runs: see `bough serve`.")
 @run_options
-@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 @click.option(
     "--help-all",
     is_flag=True,
