@@ -62,7 +62,10 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         name: value
         for name, value in source.items()
         if not any(secret in value for secret in known)
-        and (is_named(name, extra) or (_is_allowed(name) and not looks_secret(name, value)))
+        and (
+            is_named(name, extra)
+            or (_is_allowed(name) and not _SECRET_NAME.search(name) and not _SECRET_VALUE.search(value))
+        )
     }
     return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
 
@@ -81,10 +84,6 @@ def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]
     places = [place for project in projects for place in (project / "src", project) if place.is_dir()]
     paths = dict.fromkeys([*map(str, places), *filter(None, also.split(os.pathsep))])
     return {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
-
-
-def looks_secret(name: str, value: str) -> bool:
-    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
 
 
 def _is_allowed(name: str) -> bool:

@@ -65,7 +65,7 @@ class Seatbelt:
         lent = [mount.source for mount in workspace.mounts]
         own = [workspace.root, workspace.scratch, find_private_folder(workspace), *self._writable]
         seen = [*self._readable, *lent, *own]
-        above = {str(folder) for place in seen for folder in PurePosixPath(_resolve(place)).parents}
+        above = {str(folder) for place in seen for folder in PurePosixPath(os.path.realpath(place)).parents}
         services = [*_SERVICES, *(_OF_THE_NETWORK if network.mode == "on" else ())]
         lines = [
             _BASE,
@@ -96,12 +96,8 @@ def _format_rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
 
 
 def _subpath_filters(places: Iterable[Path]) -> list[str]:
-    return [f"(subpath {_quote(_resolve(place))})" for place in dict.fromkeys(places)]
-
-
-def _resolve(place: Path) -> str:
-    """The path as the kernel names it: `/tmp` is a link there."""
-    return os.path.realpath(place)
+    # As the kernel names them: `/tmp` is a link there.
+    return [f"(subpath {_quote(os.path.realpath(place))})" for place in dict.fromkeys(places)]
 
 
 def _quote(text: str) -> str:

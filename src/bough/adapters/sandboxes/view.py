@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from os.path import exists, isdir, isfile, islink
+from os.path import exists, isdir, isfile, islink, realpath
 from pathlib import Path
 
 from bough.ports import Mount, WorkFolder
@@ -76,11 +76,11 @@ class FileSystemView:
         """`hidden`: folders that must not be seen, such as the project. `readable` and `writable`: what the person
         opens."""
         known = _find_home()
-        self._hidden = [_resolve(place) for place in hidden]
-        self._home = _resolve(env.get("HOME") or known)
+        self._hidden = [realpath(place) for place in hidden]
+        self._home = realpath(env.get("HOME") or known)
         # Both of them: HOME may point elsewhere, and the real home has to be hidden all the same.
-        homes = {self._home, _resolve(known)}
-        empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
+        homes = {self._home, realpath(known)}
+        empty = {*_EMPTY, *homes, *map(realpath, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
         shared = [place for name in _TOOL_VARIABLES if not is_within(place := env.get(name, ""), self._home)]
         named = [place for place in shared if place.startswith("/") and isdir(place)]
@@ -89,7 +89,7 @@ class FileSystemView:
         kept = [f"{place}/" for place in (*self._empty, "/tmp", "/var/tmp")]
         shown = [
             place
-            for place in dict.fromkeys(map(_resolve, opened))  # what neither is nor contains a hidden folder
+            for place in dict.fromkeys(map(realpath, opened))  # what neither is nor contains a hidden folder
             if not any(each.startswith(f"{place.rstrip('/')}/") for each in kept)
         ]
         self._lines = [
@@ -97,8 +97,8 @@ class FileSystemView:
             *(_make_line("folder" if place in _EMPTY else "empty", place) for place in self._empty),
             *(_make_line("read", place) for place in _NEEDED if exists(place)),
             *(_make_line("lent", place) for place in shown if self._is_away(place)),
-            *(_make_line("lent", _resolve(place)) for place in readable if exists(place)),
-            *(_make_line("write", _resolve(place)) for place in writable if exists(place)),
+            *(_make_line("lent", realpath(place)) for place in readable if exists(place)),
+            *(_make_line("write", realpath(place)) for place in writable if exists(place)),
         ]
         self.writable = [line[1] for line in self._lines if line[0] == "write"]
         self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
@@ -107,23 +107,23 @@ class FileSystemView:
         """The mounts for a command there, parents first, and the paths that it can write to."""
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         own = find_private_folder(workspace)
-        root, scratch = _resolve(workspace.root), _resolve(workspace.scratch)
+        root, scratch = realpath(workspace.root), realpath(workspace.scratch)
         places = {self._home: own / "home", "/tmp": own / "tmp", "/var/tmp": own / "var-tmp"}
         lines = list(self._lines)
         for target, source in places.items():
             source.mkdir(parents=True, exist_ok=True)
-            lines.append(["write", target, _resolve(source), ""])
+            lines.append(["write", target, realpath(source), ""])
         for number, place in enumerate(self._caches):
             found = _list_mount(Mount(Path(place), "overlay"), own / "caches" / str(number))
             lines += [["cache", *rest] for _, *rest in found]
         for number, mount in enumerate(workspace.mounts):
-            if self._may_be_lent(_resolve(mount.source)):
+            if self._may_be_lent(realpath(mount.source)):
                 lines += _list_mount(mount, own / f"mount-{number}")
                 lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
         lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
             # Where host names are resolved, when that is not in /etc itself.
-            resolver = _resolve("/etc/resolv.conf")
+            resolver = realpath("/etc/resolv.conf")
             if resolver != "/etc/resolv.conf" and isfile(resolver):
                 lines.append(_make_line("read", resolver))
         # Where two have the same place, the later one counts.
@@ -182,10 +182,6 @@ def _make_line(kind: str, place: str) -> Line:
     return [kind, place, place, ""]
 
 
-def _resolve(path: Path | str) -> str:
-    return os.path.realpath(path)
-
-
 def _list_system() -> Iterator[Line]:
     mounted: list[str] = []
     with suppress(OSError):
@@ -210,7 +206,7 @@ def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith("/") and isdir(folder):
             yield folder
-            place = Path(_resolve(folder))
+            place = Path(realpath(folder))
             whole = place.parent
             # `~/.local` and `~/.cargo` have secrets next to their programs.
             if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
@@ -231,8 +227,8 @@ def _find_base(environment: Path) -> Iterator[str]:
     repository's environment leads to."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
-        base = Path(_resolve(python)).parents[1]
-        if _has_python(base) and not is_within(_resolve(_find_home()), str(base)):
+        base = Path(realpath(python)).parents[1]
+        if _has_python(base) and not is_within(realpath(_find_home()), str(base)):
             yield str(base)
 
 
@@ -242,13 +238,13 @@ def _has_python(base: Path) -> bool:
 
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
-    source = _resolve(mount.source)
-    target = _resolve(mount.target or mount.source)
+    source = realpath(mount.source)
+    target = realpath(mount.target or mount.source)
     if not exists(source):
         return
     if mount.mode == "overlay" and isdir(source):
         for name in ("files", "work"):
             (changes / name).mkdir(parents=True, exist_ok=True)
-        yield ["over", target, source, _resolve(changes)]
+        yield ["over", target, source, realpath(changes)]
     else:
         yield ["lent", target, source, ""]

@@ -144,10 +144,6 @@ def prepare(
     return part
 
 
-def is_there(checkout: Path) -> bool:
-    return disk.is_folder(checkout / ".git")
-
-
 def place(part: Path, checkout: Path, excludes: bytes) -> None:
     """Move it into its checkout as a whole; whatever an agent has put there instead is removed."""
     (part / "info" / "exclude").write_bytes(excludes)

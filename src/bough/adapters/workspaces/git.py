@@ -167,7 +167,7 @@ class GitWorkspaces(GitTrees):
         owners = [*([os.fsencode(wanted.lender)] if wanted.lender else []), self._top]
         prepare = partial(self._prepare, checkout, wanted)
         with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
-            lacking = None if agent_repository.is_there(checkout) else beside.submit(prepare)
+            lacking = None if disk.is_folder(checkout / ".git") else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
         lent = self._borrow(top, wanted.lender)
         links = self._share(top)

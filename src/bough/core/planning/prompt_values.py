@@ -92,11 +92,6 @@ def keep_ends(text: str, limit: int) -> str:
     )
 
 
-def number_criteria(step: Step) -> str:
-    """Its criteria with the numbers that `covers` takes."""
-    return "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(step.criteria, 1))
-
-
 def outline_steps(steps: Sequence[Step]) -> str:
     """Remaining steps, one per line."""
     needs = {step.name: f" (needs {', '.join(step.needs)})" if step.needs else "" for step in steps}
@@ -246,10 +241,11 @@ def build_replan_values(
 
 
 def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...], command: str) -> dict[str, str]:
+    numbered = "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(task.criteria, 1))
     return {
         "place": render_breadcrumb(place),
         "instructions": task.instructions,
-        "criteria": render_section("Its criteria, by number", number_criteria(task)),
+        "criteria": render_section("Its criteria, by number", numbered),  # `covers` takes these numbers.
         "check": render_section("The check that proves it", f"`{command}`" if command else ""),
         "why": keep_ends(why, LONG),
         "notes": render_section("Dead ends and decisions", render_notes(kept)),

@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 
 from bough.app.settings_consent import list_open_wishes, make_consent
 from bough.config import load_config
-from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
@@ -322,12 +321,9 @@ def build_task(run: LiveRun, path: str) -> Json:
         "seq": run.seq,
         "line": build_line(found),
         "facts": task_to_dict(found),
-        "verdict": verdict and verdict_to_dict(verdict),
+        "verdict": verdict
+        and {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling},
         "report": found.task.report,
         "children": children[:EVENTS],
         "rounds": len(run.charts.lanes[path].rounds) if path in run.charts.lanes else 0,
     }
-
-
-def verdict_to_dict(verdict: Verdict) -> Json:
-    return {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling}
