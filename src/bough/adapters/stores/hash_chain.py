@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import sha256
 from struct import Struct
 from struct import error as StructError
+
+from bough.core.errors import StoreError
 
 SIZE = 16
 """Bytes of a link: 128 bits of SHA-256."""
@@ -32,10 +34,6 @@ _HEAD = Struct(f">{SIZE}sqqd")
 _BEGINNING = (0, START)
 
 
-class BrokenChain(Exception):
-    """The chain is broken; the message says where."""
-
-
 def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
     """What is kept with the event: the link before it and its own."""
     seq, task, version, at, kind, body = row
@@ -50,9 +48,11 @@ def _encode_names(run: str, task: str, kind: str) -> bytes:
     return f"{run}\0{task}\0{kind}\0".encode()
 
 
-def check_rows(run: str, rows: Iterable[Row], unchained: int, whole: bool) -> Iterator[Row]:
-    """The rows as they are, or `BrokenChain` at the first that is not as written. `whole`: none is left out on purpose,
-    so that each must follow the one before it in its stream, and the first must be first."""
+def check_rows(
+    run: str, rows: Iterable[Row], unchained: int, whole: bool, damaged: Callable[[str], StoreError]
+) -> Iterator[Row]:
+    """The rows as they are, or the error that `damaged` makes at the first that is not as written. `whole`: none is
+    left out on purpose, so that each must follow the one before it in its stream, and the first must be first."""
     names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
     ends: dict[str, tuple[int, bytes]] = {}
     pack = _HEAD.pack
@@ -65,17 +65,17 @@ def check_rows(run: str, rows: Iterable[Row], unchained: int, whole: bool) -> It
                 named = names[task].get(kind) or names[task].setdefault(kind, _encode_names(run, task, kind))
                 holds = sha256(pack(previous, seq, version, at) + named + body).digest()[:SIZE] == own
             except (TypeError, ValueError, StructError) as error:
-                raise BrokenChain(f"event {seq} of run {run} cannot be read: {error}") from error
+                raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
             if not holds:
-                raise BrokenChain(f"event {seq} of run {run} has changed since it was written")
+                raise damaged(f"event {seq} of run {run} has changed since it was written")
         elif seq > unchained:
-            raise BrokenChain(f"event {seq} of run {run} was not written by bough: it has no link")
+            raise damaged(f"event {seq} of run {run} was not written by bough: it has no link")
         if whole:
             before, end = ends.get(task, _BEGINNING)
             if version != before + 1:
-                raise BrokenChain(f"events of run {run} are missing before event {seq}")
+                raise damaged(f"events of run {run} are missing before event {seq}")
             if links is not None and previous != end:
-                raise BrokenChain(f"event {seq} of run {run} does not follow the one before it")
+                raise damaged(f"event {seq} of run {run} does not follow the one before it")
             ends[task] = version, own
         yield row
 

@@ -22,7 +22,6 @@ import msgspec
 from bough.adapters.stores.hash_chain import (
     SIZE,
     START,
-    BrokenChain,
     Row,
     add_chain,
     check_rows,
@@ -383,10 +382,8 @@ def decode_rows(
     records: list[Record] = []
     seq = 0
     try:
-        for seq, task, version, at, kind, body, _ in check_rows(run, rows, unchained, whole):
+        for seq, task, version, at, kind, body, _ in check_rows(run, rows, unchained, whole, damaged):
             records.append(Record(seq, run, task, version, at, decode_event(run, kind, body)))
-    except BrokenChain as error:
-        raise damaged(str(error)) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
         raise damaged(f"event {seq} of run {run} cannot be read: {error}") from error
     return records
