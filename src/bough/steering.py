@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from itertools import takewhile
 from typing import TypeVar
 
@@ -18,12 +19,14 @@ class _Watched:
     """Something that others wait for."""
 
     def __init__(self) -> None:
-        self._watchers: list[Callable[[], None]] = []
+        self._watchers: list[Callable[[], object]] = []
 
-    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` whenever something comes, until the returned function is called."""
+    def watch(self, wake: Callable[[], object]) -> ExitStack:
+        """Call `wake` whenever something comes, from now on and until the block ends."""
         self._watchers.append(wake)
-        return lambda: self._watchers.remove(wake)
+        watching = ExitStack()
+        watching.callback(self._watchers.remove, wake)
+        return watching
 
     def _wake_all(self) -> None:
         for wake in list(self._watchers):
@@ -48,13 +51,11 @@ class Stop(_Watched):
     async def wait(self, seconds: float | None = None) -> bool:
         """Wait for a request; False when that many seconds pass without one."""
         stopped = asyncio.Event()
-        unwatch = self.watch(stopped.set)
-        try:
-            await asyncio.wait_for(stopped.wait(), 0 if self.requested else seconds)
-        except TimeoutError:
-            return self.requested
-        finally:
-            unwatch()
+        with self.watch(stopped.set):
+            try:
+                await asyncio.wait_for(stopped.wait(), 0 if self.requested else seconds)
+            except TimeoutError:
+                return self.requested
         return True
 
 
@@ -82,8 +83,7 @@ class Inbox(_Watched):
         """The first answer to a question: what `find` finds among the messages, now or once one arrives, or the result
         of `here`, which is cancelled then."""
         came = asyncio.Event()
-        unwatch = self.watch(came.set)
-        asking = asyncio.ensure_future(here)
+        watching, asking = self.watch(came.set), asyncio.ensure_future(here)
         try:
             while True:
                 if (found := find()) is not None:
@@ -95,7 +95,7 @@ class Inbox(_Watched):
                 await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
                 elsewhere.cancel()
         finally:
-            unwatch()
+            watching.close()
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 

@@ -153,8 +153,7 @@ class NightWorker:
 
     async def run_to_end(self) -> str:
         """Why it ends, as a phrase."""
-        unwatch = self.watch.stop.watch(self._woken.set)
-        try:
+        with self.watch.stop.watch(self._woken.set):
             while True:
                 self._woken.clear()
                 await self._catch_up()
@@ -165,8 +164,6 @@ class NightWorker:
                     await self._do(move)
                 if all(isinstance(move, CallOff) for move in moves):
                     await self._wait(0.0)
-        finally:
-            unwatch()
 
     async def _do(self, move: Move) -> None:
         match move:

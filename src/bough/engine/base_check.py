@@ -95,11 +95,7 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
         return
     yield [e.BaseStarted(check.command, check.why, check.environment)]
     looking = asyncio.create_task(_run_base_check(ports, run, task, check, fresh))
-
-    def stop() -> None:
-        looking.cancel()
-
-    unwatch = ports.stop.watch(stop)
+    watching = ports.stop.watch(looking.cancel)
     try:
         async with asyncio.timeout(seconds_left(Spend(), run.limits)):
             found = await looking
@@ -114,7 +110,7 @@ async def check_base(run: Run, ports: Ports, *, fresh: bool = False) -> AsyncIte
         return
     finally:
         looking.cancel()
-        unwatch()
+        watching.close()
     if _runs_nothing(found) and not goal.test_command:
         told, proposed = await _scout(run, task, ports, fresh)
         yield told

@@ -48,12 +48,11 @@ async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
         if work is not None and ports.stop.now:
             work.cancel()
 
-    unwatch = ports.stop.watch(stop)
-    ears = asyncio.create_task(_listen(look, ports))
+    watching, ears = ports.stop.watch(stop), asyncio.create_task(_listen(look, ports))
     try:
         yield
     finally:
-        unwatch()
+        watching.close()
         ports.inbox.look = None
         ears.cancel()
         await asyncio.gather(ears, return_exceptions=True)

@@ -91,16 +91,14 @@ async def _drive_stoppable(run: Run, ports: Ports) -> Task:
         if ports.stop.now:
             work.cancel()
 
-    unwatch = ports.stop.watch(stop)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not ports.stop.now:
-            raise
-        # The effect itself is recovered on resume.
-        return await task_runner.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
-    finally:
-        unwatch()
+    with ports.stop.watch(stop):
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not ports.stop.now:
+                raise
+            # The effect itself is recovered on resume.
+            return await task_runner.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
 
 
 async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports: Ports) -> Run:

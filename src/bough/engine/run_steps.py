@@ -143,7 +143,7 @@ class Steps(Struct, eq=False):
         """Run until the steps are finished, or the task rests."""
         stream, live = self.stream, self.live
         said = asyncio.Event()
-        unwatch = self.task_runner.ports.inbox.watch(said.set)
+        listening = self.task_runner.ports.inbox.watch(said.set)
         try:
             if is_joined(stream.task):
                 await self._call_off()
@@ -164,7 +164,7 @@ class Steps(Struct, eq=False):
                 if is_joined(stream.task):
                     await self._call_off()
         finally:
-            unwatch()
+            listening.close()
             await _cancel_all(live.values())
         if stream.task.halt is None and self.task_runner.ports.stop.requested:
             await stream.write([e.TaskHalted(*self.task_runner.ports.stop.halt)])

@@ -109,7 +109,7 @@ class Gate:
             if not let_in.done():
                 let_in.set_exception(WaitEnded("stopped while it waited for its turn to ask the model"))
 
-        unwatch = stop.watch(end)
+        watching = stop.watch(end)
         if stop.requested:
             end()
         say(f"\n{self._explain()}\n")
@@ -122,7 +122,7 @@ class Gate:
                 self.pace.drop(let_in.result())
             raise
         finally:
-            unwatch()
+            watching.close()
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
             self._let_in()

@@ -168,15 +168,13 @@ async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_jso
 
     recorded = print_json_line if as_json else display.recorded
     watch = NightObserver(stop, listed, recorded, display.doing)
-    unwatch = stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
+    stop.watch(lambda: None if as_json else display.tell([("Stopping: the same command continues.", "")]))
     enable_gc()
     try:
         with handle_interrupts(stop), nullcontext() if as_json else display.shown():
             return await work_through(opened, plan, choices, watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    finally:
-        unwatch()
 
 
 def _tell(backlog: Backlog, record: e.Record) -> Line:

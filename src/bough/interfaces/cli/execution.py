@@ -150,12 +150,11 @@ class Person:
                 typed.set_result(None)
 
         loop.add_reader(sys.stdin.fileno(), read)
-        unwatch = self._stop.watch(stopped)
-        try:
-            line = await typed
-        finally:
-            loop.remove_reader(sys.stdin.fileno())
-            unwatch()
+        with self._stop.watch(stopped):
+            try:
+                line = await typed
+            finally:
+                loop.remove_reader(sys.stdin.fileno())
         if line is None:
             click.echo()
             if stops and not self._stop.requested:
@@ -200,7 +199,7 @@ async def run_to_end(
             else f"Stopping after the current effect (Ctrl-C again: now): {again}."
         )
 
-    unwatch = stop.watch(stopping)
+    stop.watch(stopping)
     enable_gc()
     try:
         with display.shown(), handle_interrupts(stop):
@@ -212,8 +211,6 @@ async def run_to_end(
         if name and not isinstance(error, ClaimLost) and "bough resume" not in str(error):
             error.args = (f"{str(error).rstrip('.')}. Nothing is lost: `bough resume {name[0]}` continues the run.",)
         raise
-    finally:
-        unwatch()
 
 
 def retry_on_quota(
