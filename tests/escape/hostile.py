@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bough.app import Choices, RunObserver, open_session
-from bough.app.commit_messages import render_run_message
+from bough.app.delivery import render_run_message
 from bough.app.run_models import find_endpoints
 from bough.core import events as e
 from bough.core.errors import BoughError

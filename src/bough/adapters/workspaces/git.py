@@ -27,10 +27,9 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import (
     agent_repository,
+    built_files,
     checkout_watch,
-    compiled_modules,
     disk,
-    generated_files,
     ownership,
     person_repository,
     saved_scan,
@@ -202,9 +201,9 @@ class GitWorkspaces(GitTrees):
         )
         workspace.begin(base, known, tuple(Path(os.fsdecode(owner)) for owner in owners))
         installed = self._surroundings.environment is not None
-        native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
+        native = built_files.list_sources(path for path, _ in base.files()) if installed else []
         if self._generated is None:
-            found_there = generated_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
+            found_there = built_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
             self._generated = [name for name in found_there if self._comes_along(name)]
         self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, find_free_port())
@@ -246,8 +245,8 @@ class GitWorkspaces(GitTrees):
         top = os.fsencode(checkout)
         if native:
             if self._compiled is None:
-                self._compiled = compiled_modules.list_compiled(self.ignored())
-            compiled_modules.copy_modules(self._root, checkout, self._compiled, native)
+                self._compiled = built_files.list_compiled(self.ignored())
+            built_files.copy_modules(self._root, checkout, self._compiled, native)
         for path in person_repository.load_empty_folders(self._repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:
