@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,12 +50,21 @@ def library(tmp_path: Path) -> Path:
 
 def environment(root: Path) -> Path:
     """A real one. It sees this Python's packages, and has one of its own."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / ".venv"], check=True)
-    packages = next((root / ".venv" / "lib").glob("python*")) / "site-packages"
+    shutil.copytree(_make_environment(), root / ".venv", symlinks=True)
+    return next((root / ".venv" / "lib").glob("python*")) / "site-packages"
+
+
+@cache
+def _make_environment() -> Path:
+    """Made once: nothing in it names its own place but the scripts for shells that activate it."""
+    folder = Path(tempfile.mkdtemp(prefix="bough-environment-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    packages = next((folder / "lib").glob("python*")) / "site-packages"
     seen = Path(pytest.__file__).parents[1]
     (packages / "others.pth").write_text(f"{seen}\n")
     (packages / "only_here.py").write_text("")
-    return packages
+    return folder
 
 
 def look(root: Path, choices: Choices, *, cached: bool = False) -> tuple[e.BaseChecked, float]:

@@ -21,7 +21,7 @@ from bough.core.tree.task_state import State
 from tests.harness import CHECK, FIXED, make_project
 from tests.interfaces.shell import bough, live, repair, run_args, until
 from tests.verification.cases import PYTEST, python_on_path
-from tests.verification.test_approval import NO, model, place
+from tests.verification.test_approval import NO, model, place, with_pytest
 from tests.web import journals
 from tests.web.browsing import (
     WORK,
@@ -39,7 +39,7 @@ from tests.web.browsing import (
 from tests.web.serving import Served, serve, work_once
 from tests.wire import WireModel
 
-__all__ = ["browser", "place", "python_on_path", "shop"]
+__all__ = ["browser", "place", "python_on_path", "shop", "with_pytest"]
 
 
 def test_a_live_run_from_start_to_end_with_a_message_on_the_way(browser: Any, tmp_path: Path) -> None:
@@ -104,7 +104,8 @@ def test_what_the_repository_wishes_is_allowed_at_home(browser: Any, tmp_path: P
         assert served.get("/api/runs")["projects"][0]["wishes"] == {}
 
 
-def test_an_approval_from_home_in_two_clicks(browser: Any, place: Path) -> None:
+def test_an_approval_from_home_in_two_clicks(browser: Any, with_pytest: Path) -> None:
+    place = with_pytest
     with WireModel(model(NO)) as wire:
         said = bough(place, *run_args(wire.base_url, "--json", check=PYTEST, goal="Round half up, as merchants do."))
         assert said.status == 8
