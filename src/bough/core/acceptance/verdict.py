@@ -98,6 +98,8 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """False: it no longer runs, because what it uses is gone."""
     own: bool = False
     """An earlier step of the same run wrote it."""
+    source: str = ""
+    """The test with `was` and `now`, as a diff."""
 
     @property
     def change(self) -> str:
@@ -182,6 +184,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     advice: tuple[Remark, ...] = ()
     canary: str = ""
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
+    unfalsified: bool = False
+    """In no test that carries the claim could an expected value be made wrong, so the canary shows nothing."""
 
     @property
     def score(self) -> int:
