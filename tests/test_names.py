@@ -18,7 +18,7 @@ OUTSIDE = {"node_modules", "num_ctx", "n_ctx", "max_model_len", "core_pattern", 
 OUTSIDE |= {
     "named_languages",
     "late_imports",
-    "tricks_honest",
+    *("tricks_honest", "tricks_later", "tricks_later_honest"),
     "test_add",
     "make_sentinel",
     "bash_complete",
