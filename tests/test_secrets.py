@@ -10,7 +10,7 @@ import pytest
 
 from bough.testing import call
 from bough.testing.scripted import combine_answers
-from tests.harness import CHECK, make_project
+from tests.harness import QUICK_CHECK, make_project
 from tests.wire import WireModel
 
 KEY = "sk-planted-7Qm2vXw9ZtR4kLp8"
@@ -42,7 +42,8 @@ def test_no_key_appears_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("DEPLOY_TOKEN", TOKEN)
     with WireModel(SCRIPT) as wire:
-        options = ["--check", CHECK, "--model", "openai:x", "--base-url", wire.base_url, "--record", str(recording)]
+        provider = ["--model", "openai:x", "--base-url", wire.base_url]
+        options = ["--check", QUICK_CHECK, *provider, "--record", str(recording)]
         done = bough(project, "run", f"Make add add. Not a secret: {KEY}", *options)
         prompts = b"".join(request.body for request in wire.requests)
         headers = str([request.headers for request in wire.requests])

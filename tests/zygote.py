@@ -7,6 +7,7 @@ they do not show is how bough starts: that is for `tests/interfaces/test_startup
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -122,6 +123,8 @@ def _serve() -> None:
     for name in _PRELOADED:
         __import__(name)
     no_waiting.apply()
+    gc.collect()
+    gc.freeze()  # What is loaded stays: a fork that looks through it for garbage copies all of its memory.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     orders = socket.socket(fileno=0)
     while True:

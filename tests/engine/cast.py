@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bough.core.messages import Answer, Call, Usage
-from tests.harness import CHECK
+from tests.harness import QUICK_CHECK
 
 USAGE = Usage(input=1000, output=50)
 NUDGED = "seems to be stuck"
@@ -107,7 +107,7 @@ SWAP = {
     "name": "swap",
     "instructions": "Swap minus and plus in calc.py.",
     "criteria": ["`add(2, 3) == 5`"],
-    "test_command": CHECK,
+    "test_command": QUICK_CHECK,
 }
 STEPS = (LOOK, SWAP)
 

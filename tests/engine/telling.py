@@ -18,7 +18,7 @@ from bough.views.run_view import Outcome
 from bough.views.task_view import TaskView
 from tests.engine.cast import DONE as DONE_CALL
 from tests.engine.cast import LOOK, SWAP, Cast, Part, act, in_order
-from tests.harness import CHECK, Journal, make_project
+from tests.harness import CHECK, QUICK_CHECK, Journal, make_project
 from tests.wire import Reply, WireModel
 
 Script = Cast | Callable[[dict[str, Any]], Reply]
@@ -55,7 +55,7 @@ def told(
 
     async def work(choices: app.Choices) -> tuple[Outcome, Journal]:
         async with app.open_session(project, create=True) as session:
-            step = goal or build_goal_step("Make add add.", check=CHECK)
+            step = goal or build_goal_step("Make add add.", check=QUICK_CHECK)
             outcome = await session.start(step, choices, watch or app.RunObserver())
             return outcome, Journal(await session.store.read(outcome.run))
 
@@ -88,7 +88,7 @@ VERIFIED = Step(
     steps=(
         Step("plan", "Write plan.txt.", test_command="test -s plan.txt", on_error="escalate"),
         Step("log", "Write log.txt.", test_command="test -s log.txt", on_error="escalate"),
-        Step("sum", "Turn minus into plus.", test_command=CHECK, on_error="escalate"),
+        Step("sum", "Turn minus into plus.", test_command=QUICK_CHECK, on_error="escalate"),
     ),
 )
 WRITERS: dict[str, Part] = {

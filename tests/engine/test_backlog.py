@@ -24,7 +24,7 @@ from bough.testing import ScriptedModel
 from tests.harness import git
 
 pytestmark = pytest.mark.anyio
-CHECK = "sh check.sh"
+QUICK_CHECK = "sh check.sh"
 SCRIPT = "test ! -e broken && for file in t_*; do sh $file || exit 1; done\n"
 
 
@@ -67,7 +67,7 @@ class House:
         self.choices = Choices(model=self.model, flat=True, rounds=8)
 
     async def add(self, name: str, command: str, **more: object) -> None:
-        entry = GoalEntry(f"Do {{{command}}}", **{"check": CHECK, **more})  # type: ignore[arg-type]
+        entry = GoalEntry(f"Do {{{command}}}", **{"check": QUICK_CHECK, **more})  # type: ignore[arg-type]
         await add_goals(self.session, await load_backlog(self.session), [(name, entry)])
 
     async def night(self, watch: NightObserver | None = None, **plan: object) -> Backlog:

@@ -36,7 +36,6 @@ from bough.views.run_view import Outcome
 from bough.views.stats import compute_stats
 from tests.harness import (
     CALC,
-    CHECK,
     QUICK_CHECK,
     Journal,
     allow_settings,
@@ -202,7 +201,7 @@ def test_pinned_facts_are_in_every_request_word_for_word(long_run: Told) -> None
     assert DEAD_END in last
     assert f"calc.py: all of it, sha256 {sha256(CALC.encode()).hexdigest()[:12]}" in last
     for seen in agents(requests)[3:]:
-        for fact in (GOAL, CHECK, DEAD_END):
+        for fact in (GOAL, QUICK_CHECK, DEAD_END):
             assert fact.encode() in seen.body
 
 

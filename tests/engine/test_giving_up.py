@@ -21,7 +21,7 @@ from tests.engine.cast import (
     split,
 )
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
-from tests.harness import CHECK, git
+from tests.harness import QUICK_CHECK, git
 from tests.interfaces.shell import bough, run_args
 from tests.wire import WireModel
 
@@ -124,7 +124,7 @@ def test_dead_ends_reach_the_bug_hunter_and_the_decomposer(tmp_path: Path) -> No
 
 
 def test_the_work_of_a_step_whose_grant_is_spent_is_on_its_branch(tmp_path: Path) -> None:
-    short = Step("sum", "Turn minus into plus.", test_command=CHECK, on_error="escalate", rounds=3)
+    short = Step("sum", "Turn minus into plus.", test_command=QUICK_CHECK, on_error="escalate", rounds=3)
     goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[1], short)
     run = told(project_in(tmp_path), Cast(slow, {**WRITERS, "fix-goal": FIX}), goal=goal)
     assert run.outcome.completed, run.outcome.summary

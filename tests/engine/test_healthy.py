@@ -19,7 +19,7 @@ from tests.engine.cast import (
     slow,
 )
 from tests.engine.telling import Told, project_in, told
-from tests.harness import CHECK
+from tests.harness import QUICK_CHECK
 from tests.interfaces.shell import bough, run_args
 from tests.wire import Reply, Status, WireModel
 
@@ -33,7 +33,7 @@ def healthy(project: Path, part: Part, **chosen: Any) -> Told:
 
 
 def test_editing_and_running_the_same_test_many_times_is_healthy(tmp_path: Path) -> None:
-    test = act("bash", command=CHECK)
+    test = act("bash", command=QUICK_CHECK)
     operators = "-*/%|&^+"
     edits = [act("edit", path="calc.py", old=f"a {old} b", new=f"a {new} b") for old, new in pairwise(operators)]
     healthy(project_in(tmp_path), in_order(*(step for edit in edits for step in (edit, test)), DONE))

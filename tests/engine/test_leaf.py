@@ -16,7 +16,7 @@ from bough.engine import perform
 from bough.testing import Fuse, ScriptedModel, call, say
 from bough.testing.fuse import Blown
 from bough.testing.scripted import combine_answers, raw_call
-from tests.harness import CALC, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
+from tests.harness import CALC, CHECK, FIXED, TEST, begin, git, journal_of, make_project, resume, run_to_end
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 BREAK = call("edit", path="calc.py", old="a - b", new="a * b")
@@ -26,7 +26,7 @@ READ = call("read", path="calc.py")
 
 def test_a_goal_is_completed_by_its_check_and_by_nothing_else(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = run_to_end(project, [call("read", path="calc.py"), FIX, DONE])
+    outcome, journal = run_to_end(project, [call("read", path="calc.py"), FIX, DONE], check=CHECK)
     assert (outcome.status, outcome.exit_status, outcome.completed) == ("completed", 0, True)
     assert journal.states() == ["in_progress", "testing", "completed"]
     (goal,) = outcome.tree
@@ -44,7 +44,7 @@ def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(t
         [BREAK, call("note", kind="dead_end", text="multiplying is not adding"), DONE, FIX, call("done", summary="now")]
     )
     model._script[3] = call("edit", path="calc.py", old="a * b", new="a + b")  # type: ignore[index]
-    outcome, journal = run_to_end(project, model)
+    outcome, journal = run_to_end(project, model, check=CHECK)
     assert outcome.completed
     assert journal.states() == ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
     builder, hunter = journal.of(e.AttemptStarted)

@@ -32,17 +32,17 @@ from tests.engine.cast import (
     until,
 )
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
-from tests.harness import CHECK, git
+from tests.harness import QUICK_CHECK, git
 
 PLAN = "Write down which operator is wrong, and put the right one in its place."
 TASK = Step(
     "task",
     PLAN,
-    test_command=CHECK,
+    test_command=QUICK_CHECK,
     on_error="escalate",
-    steps=(Step("piece", "Turn minus into plus.", test_command=CHECK, on_error="escalate"),),
+    steps=(Step("piece", "Turn minus into plus.", test_command=QUICK_CHECK, on_error="escalate"),),
 )
-TREE = Step("goal", "Make add add.", test_command=CHECK, steps=(TASK,))
+TREE = Step("goal", "Make add add.", test_command=QUICK_CHECK, steps=(TASK,))
 """A goal, a task and a subtask: `task/piece` is at depth 2."""
 
 

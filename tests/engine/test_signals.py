@@ -8,7 +8,7 @@ from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
 from bough.testing import ScriptedModel, call
-from tests.harness import allow_settings, make_project, run_to_end
+from tests.harness import CHECK, allow_settings, make_project, run_to_end
 
 LOOK = call("read", path="calc.py")
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
@@ -26,7 +26,7 @@ def heeds(prompt: Prompt) -> Answer:
 
 def test_a_looping_agent_is_nudged_within_a_few_rounds_and_continues(tmp_path: Path) -> None:
     model = ScriptedModel(heeds)
-    outcome, journal = run_to_end(make_project(tmp_path / "p"), model)
+    outcome, journal = run_to_end(make_project(tmp_path / "p"), model, check=CHECK)
     assert outcome.completed
     (raised,) = journal.of(e.SignalRaised)
     assert raised.signal.pattern == "circular_tools"

@@ -13,7 +13,7 @@ from bough.app import open_journal
 from bough.core import events as e
 from bough.testing import ScriptedModel, call
 from bough.views.run_view import view_run
-from tests.harness import CHECK, journal_of, make_project
+from tests.harness import QUICK_CHECK, journal_of, make_project
 
 FIX = (call("edit", path="calc.py", old="a - b", new="a + b"), call("done", summary="add adds"))
 
@@ -22,7 +22,7 @@ def test_every_event_comes_once_and_in_order(tmp_path: Path) -> None:
     project = make_project(tmp_path)
 
     async def watch() -> tuple[list[e.Record], bough.Outcome | None]:
-        async with bough.stream("Make add add.", dir=project, check=CHECK, model=ScriptedModel([*FIX])) as events:
+        async with bough.stream("Make add add.", dir=project, check=QUICK_CHECK, model=ScriptedModel([*FIX])) as events:
             assert events.outcome is None
             seen = [record async for record in events]
         return seen, events.outcome
@@ -38,7 +38,7 @@ def test_leaving_early_stops_the_run_and_resume_continues_it(tmp_path: Path) -> 
     project = make_project(tmp_path)
 
     async def leave() -> bough.Outcome | None:
-        async with bough.stream("Make add add.", dir=project, check=CHECK, model=ScriptedModel([*FIX])) as events:
+        async with bough.stream("Make add add.", dir=project, check=QUICK_CHECK, model=ScriptedModel([*FIX])) as events:
             async for record in events:
                 if isinstance(record.event, e.RoundStarted):
                     break
@@ -52,7 +52,7 @@ def test_leaving_early_stops_the_run_and_resume_continues_it(tmp_path: Path) -> 
 def test_a_run_that_has_just_ended_was_not_interrupted(tmp_path: Path) -> None:
     """Whoever asks has a view from before the end."""
     project = make_project(tmp_path)
-    outcome = asyncio.run(bough.run("Make add add.", dir=project, check=CHECK, model=ScriptedModel([*FIX])))
+    outcome = asyncio.run(bough.run("Make add add.", dir=project, check=QUICK_CHECK, model=ScriptedModel([*FIX])))
 
     async def look() -> tuple[str, str | None]:
         async with open_journal(project) as opened:
@@ -97,7 +97,7 @@ def test_the_callers_loop_keeps_turning(tmp_path: Path) -> None:
 
     async def both() -> None:
         heart = asyncio.create_task(beat())
-        assert (await bough.run("Make add add.", dir=project, check=CHECK, model=ScriptedModel([*FIX]))).completed
+        assert (await bough.run("Make add add.", dir=project, check=QUICK_CHECK, model=ScriptedModel([*FIX]))).completed
         heart.cancel()
 
     asyncio.run(both())

@@ -208,7 +208,7 @@ def test_a_paused_run_halts_and_resumes(tmp_path: Path) -> None:
 def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     note = call("note", kind="decision", text="plus it is")
-    first, _ = run_to_end(project, [note, *_WORK])
+    first, _ = run_to_end(project, [note, *_WORK], check=CHECK)
     more = [call("write", path="NOTES.md", content="fixed\n"), call("done", summary="noted")]
     model = ScriptedModel(more)
     choices = app.Choices(model=model, continues=first.run, flat=True)

@@ -15,9 +15,9 @@ from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt, Said
 from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
-from tests.harness import CHECK, Journal, by_progress, git, journal_of, make_project
+from tests.harness import QUICK_CHECK, Journal, by_progress, git, journal_of, make_project
 
-ADD = Step("add", "Make add add.", test_command=CHECK)
+ADD = Step("add", "Make add add.", test_command=QUICK_CHECK)
 TWICE = Step("twice", "Write twice.py with twice(n).", test_command="grep -q 'def twice' twice.py")
 WHOLE = 'python3 -c "from calc import add; from twice import twice; assert twice(add(1, 2)) == 6"'
 GOAL = Step("goal", "Adding and doubling.", test_command=WHOLE, steps=(ADD, TWICE))

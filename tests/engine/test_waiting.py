@@ -20,7 +20,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.interfaces.cli.display import JsonDisplay
 from bough.interfaces.cli.execution import retry_on_quota
 from bough.testing import ScriptedModel, call
-from tests.harness import CHECK, FIXED, journal_of, make_project, run_to_end
+from tests.harness import FIXED, QUICK_CHECK, journal_of, make_project, run_to_end
 from tests.interfaces.shell import bough
 
 FIX, DONE = call("write", path="calc.py", content=FIXED), call("done", summary="fixed")
@@ -97,7 +97,7 @@ def test_a_run_without_quota_waits_and_resumes_on_its_own(tmp_path: Path) -> Non
             wait_for_quota=True,
         )
         async with app.open_session(project) as session:
-            step = build_goal_step("Make add add.", check=CHECK)
+            step = build_goal_step("Make add add.", check=QUICK_CHECK)
             patient = retry_on_quota(session, JsonDisplay(), choices, lambda watch: session.start(step, choices, watch))
             outcome = await patient(RunObserver())
             assert outcome.completed, outcome.summary

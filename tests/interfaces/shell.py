@@ -22,7 +22,7 @@ from bough.core.errors import NotFound
 from bough.core.messages import Answer, Call, Usage
 from bough.interfaces.cli.entry import run_command_line
 from tests import zygote
-from tests.harness import CHECK
+from tests.harness import QUICK_CHECK
 from tests.wire import Reply, Slow
 
 BOUGH = [sys.executable, "-m", "bough"]
@@ -111,7 +111,7 @@ def until(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     return found
 
 
-def run_args(base_url: str, *more: str, check: str | None = CHECK, goal: str = "Make add add.") -> list[str]:
+def run_args(base_url: str, *more: str, check: str | None = QUICK_CHECK, goal: str = "Make add add.") -> list[str]:
     checked = ["--check", check] if check else []
     return ["run", goal, *checked, "--model", "openai:test", "--base-url", base_url, *more]
 

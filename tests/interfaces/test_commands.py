@@ -28,7 +28,7 @@ class Done:
 def completed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     folder = make_project(tmp_path_factory.mktemp("completed") / "ein Projekt")
     with WireModel(repair()) as wire:
-        said = bough(folder, *run_args(wire.base_url))
+        said = bough(folder, *run_args(wire.base_url, check=CHECK))
     yield Done(folder, said.out.split()[0], said)
 
 
@@ -42,7 +42,7 @@ def own(completed: Done, tmp_path: Path) -> Done:
 def failed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Done]:
     folder = make_project(tmp_path_factory.mktemp("failed"), repository=False)
     with WireModel(botch()) as wire:
-        said = bough(folder, *run_args(wire.base_url), "--max-depth", "0", "--protocol", "tools")
+        said = bough(folder, *run_args(wire.base_url, check=CHECK), "--max-depth", "0", "--protocol", "tools")
     yield Done(folder, said.out.split()[0], said)
 
 

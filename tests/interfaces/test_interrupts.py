@@ -157,7 +157,7 @@ def test_a_key_that_is_refused(project: Path) -> None:
 
 def test_events_as_they_happen(project: Path) -> None:
     with WireModel(repair()) as wire:
-        said = bough(project, *run_args(wire.base_url, "--json"))
+        said = bough(project, *run_args(wire.base_url, "--json", check=CHECK))
     assert (said.status, said.err) == (0, "")
     assert said.events == bough(project, "log", "--json").events
     assert said.events[0]["event"]["plan"]["goal"]["test_command"] == CHECK

@@ -32,6 +32,21 @@ def test_half():
 def test_whole():
     assert half(3) == 3
 """
+UNIT = """\
+import unittest
+
+from half import half
+
+
+class Halves(unittest.TestCase):
+    def test_half(self):
+        self.assertTrue(half(2.5) == 2)
+
+    def test_whole(self):
+        self.assertTrue(half(3) == 3)
+"""
+"""The same for a runner that starts quickly: each of these runs starts it ten times."""
+ID = "test_half.Halves.test_half"
 GOAL = "Numbers that lie in the middle shall be rounded half up."
 
 
@@ -40,8 +55,14 @@ def place(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "half.py").write_text(HALF)
-    (folder / "test_half.py").write_text(TESTS)
+    (folder / "test_half.py").write_text(UNIT)
     return folder
+
+
+@pytest.fixture
+def with_pytest(place: Path) -> Path:
+    (place / "test_half.py").write_text(TESTS)
+    return place
 
 
 WORK = [
@@ -73,17 +94,18 @@ QUOTED = act("rule", reason="It says half up.", demanded=True, quote="rounded ha
 INVENTED = act("rule", reason="It says so.", demanded=True, quote="change all the tests you like")
 
 
-def started(place: Path, wire: WireModel, *more: str, goal: str = GOAL) -> Said:
-    return bough(place, *run_args(wire.base_url, "--json", *more, check=PYTEST, goal=goal))
+def started(place: Path, wire: WireModel, *more: str, check: str = "python3 -m unittest -q") -> Said:
+    return bough(place, *run_args(wire.base_url, "--json", *more, check=check, goal=GOAL))
 
 
 def of(said: Said, kind: str) -> list[dict[str, Any]]:
     return [line["event"] for line in said.events if line["event"]["event"] == kind]
 
 
-def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
+def test_nobody_can_decide_and_then_a_person_allows_it(with_pytest: Path) -> None:
+    place = with_pytest
     with WireModel(model(NO)) as wire:
-        said = started(place, wire)
+        said = started(place, wire, check=PYTEST)
         assert said.status == 8
         (verdict,) = (event["verdict"] for event in of(said, "CheckFinished"))
         (found,) = verdict["disagreements"]
@@ -142,14 +164,14 @@ def test_a_judge_who_quotes_the_request_lets_it_through(rule: Answer, status: in
 
 @pytest.mark.parametrize(
     ("option", "status"),
-    [("--allow-test-changes", 0), ("--allow-test-changes=test_half.py*", 0), ("--allow-test-changes=other*", 8)],
+    [("--allow-test-changes", 0), ("--allow-test-changes=test_half.*", 0), ("--allow-test-changes=other*", 8)],
 )
 def test_permission_in_advance(option: str, status: int, place: Path) -> None:
     with WireModel(model(NO)) as wire:
         said = started(place, wire, option)
     assert said.status == status
     first = of(said, "CheckFinished")[0]["verdict"]
-    assert first["disagreements"][0]["test"] == "test_half.py::test_half", "what is allowed is still reported"
+    assert first["disagreements"][0]["test"] == ID, "what is allowed is still reported"
 
 
 def test_permission_in_the_settings(place: Path) -> None:
@@ -161,12 +183,12 @@ def test_permission_in_the_settings(place: Path) -> None:
 
 def test_a_dispute_is_shown_to_the_judge(place: Path) -> None:
     evidence = "The request says: rounded half up."
-    later = [act("dispute", test="test_half.py::test_half", evidence=evidence), act("done", summary="Disputed.")]
+    later = [act("dispute", test=ID, evidence=evidence), act("done", summary="Disputed.")]
     with WireModel(model(NO, *later)) as wire:
         said = started(place, wire)
         asked = [seen.body.decode() for seen in wire.requests if '"rule"' in seen.body.decode()]
     assert said.status == 8
-    assert [event["test"] for event in of(said, "Disputed")] == ["test_half.py::test_half"]
+    assert [event["test"] for event in of(said, "Disputed")] == [ID]
     assert len(asked) == 2, "new evidence: it is asked again"
     assert evidence not in asked[0]
     assert evidence in asked[1]

@@ -276,11 +276,18 @@ def _has(cmdline: Path, token: str) -> bool:
 
 # ── parents ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+
+def one_test(name: str, left: str, right: int) -> str:
+    """A file with it; unittest, since these runs start a runner twenty times."""
+    body = f"    def test_{name}(self):\n        self.assertEqual({left}, {right})\n"
+    return f"import unittest\n\nfrom calc import *\n\n\nclass One(unittest.TestCase):\n{body}"
+
+
 HALVES = {
     "calc.py": "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a\n",
-    "test_add.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
-    "test_twice.py": "from calc import twice\n\n\ndef test_twice():\n    assert twice(4) == 8\n",
-    "test_both.py": "from calc import add, twice\n\n\ndef test_both():\n    assert add(1, twice(2)) == 5\n",
+    "test_add.py": one_test("add", "add(2, 3)", 5),
+    "test_twice.py": one_test("twice", "twice(4)", 8),
+    "test_both.py": one_test("both", "add(1, twice(2))", 5),
 }
 ADD = edit("calc.py", "a - b", "a + b")
 TWICE = edit("calc.py", "    return a\n", "    return add(a, a)\n")
@@ -292,7 +299,7 @@ BOTH = (
 
 def family(folder: Path, model: ScriptedModel, steps: tuple[Step, ...] = BOTH, repairs: int = 0) -> tuple[Any, Journal]:
     place = lay_out(Case(name="", project="none", files=HALVES, repairs=repairs), folder / "project")
-    return run_to_end(place, Step("goal", "Both.", test_command=PYTEST, steps=steps), model)
+    return run_to_end(place, Step("goal", "Both.", test_command="python3 -m unittest -q", steps=steps), model)
 
 
 def states_of(journal: Journal, task: str) -> list[str]:
@@ -348,9 +355,9 @@ EVIDENCE = "twice has to double: twice(4) is 8"
 @pytest.mark.parametrize("disputed", [False, True])
 def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(disputed: bool, tmp_path: Path) -> None:
     """The first child writes a test that expects something wrong, outside of the second one's check."""
-    new = write("test_new.py", "from calc import twice\n\n\ndef test_new():\n    assert twice(4) == 4\n")
-    correct = edit("test_new.py", "== 4", "== 8")
-    dispute = [call("dispute", test="test_new.py::test_new", evidence=EVIDENCE)] if disputed else []
+    new = write("test_new.py", one_test("new", "twice(4)", 4))
+    correct = edit("test_new.py", ", 4)", ", 8)")
+    dispute = [call("dispute", test="test_new.One.test_new", evidence=EVIDENCE)] if disputed else []
     script = [ADD, new, DONE, TWICE, correct, *dispute, DONE]
 
     def answer(prompt: Prompt) -> Answer:
@@ -361,5 +368,5 @@ def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(dispu
 
     outcome, journal = family(tmp_path, ScriptedModel(answer))
     asked = [event.verdict for event in journal.of(e.CheckFinished) if event.verdict.ruling == "needs_approval"]
-    assert [(one.test, one.own) for one in asked[0].disagreements] == [("test_new.py::test_new", True)]
+    assert [(one.test, one.own) for one in asked[0].disagreements] == [("test_new.One.test_new", True)]
     assert outcome.completed is disputed

@@ -28,17 +28,27 @@ from bough.testing import ScriptedModel, call
 from bough.views.waiting import GivenAnswer, Waiting
 from tests.engine.test_planning import GOAL, PLAN, Office
 from tests.engine.test_talk import stuck
-from tests.harness import CHECK, make_project
+from tests.harness import QUICK_CHECK, make_project
 from tests.interfaces.shell import bough
-from tests.verification.cases import PYTEST, python_on_path
-from tests.verification.test_approval import HALF, TESTS, UP
+from tests.verification.cases import python_on_path
+from tests.verification.test_approval import HALF, ID, UNIT, UP
 
 __all__ = ["python_on_path"]
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 PUSH = call("bash", command="echo git push > pushed.txt")
 DONE = call("done", summary="It is done.")
-SHAPES = "def test_areas():\n    from areas import areas\n\n    assert areas() == 'areas'\n"
+SHAPES = """\
+import unittest
+
+
+class Areas(unittest.TestCase):
+    def test_areas(self):
+        from areas import areas
+
+        self.assertEqual(areas(), "areas")
+"""
+UNITTEST = "python3 -m unittest -q"
 
 
 def rounding(prompt: Prompt) -> Answer:
@@ -59,13 +69,13 @@ class Case:
         if kind == "tests":
             folder.mkdir()
             (folder / "half.py").write_text(HALF)
-            (folder / "test_half.py").write_text(TESTS)
+            (folder / "test_half.py").write_text(UNIT)
         elif kind == "plan":
             folder.mkdir()
             (folder / "test_areas.py").write_text(SHAPES)
         else:
             make_project(folder)
-        self.check = PYTEST if kind in ("tests", "plan") else CHECK
+        self.check = UNITTEST if kind in ("tests", "plan") else QUICK_CHECK
         made: dict[str, Callable[[], Any]] = {
             "command": lambda: ScriptedModel([PUSH, FIX, DONE]),
             "tests": lambda: ScriptedModel(rounding),
@@ -144,7 +154,7 @@ def test_a_live_run_is_answered_from_elsewhere(
     async def answer() -> None:
         name, waiting = await asked(case.folder)
         assert waiting.kind == case.kind and waiting.task == "goal"
-        assert [one.test for one in waiting.tests] == (["test_half.py::test_half"] if case.kind == "tests" else [])
+        assert [one.test for one in waiting.tests] == ([ID] if case.kind == "tests" else [])
         await elsewhere(case, name, waiting)
         with pytest.raises(BoughError, match=r"already answered|waiting for your|no open question"):
             await on_the_page(case, name, waiting)

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from bough.interfaces.cli.entry import run_command_line
-from tests.harness import CHECK, FIXED, git, make_project
+from tests.harness import CHECK, FIXED, QUICK_CHECK, git, make_project
 from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
 from tests.web import journals
 from tests.web.serving import serve, work_once
@@ -59,7 +59,7 @@ def test_where_there_are_no_runs_yet_one_can_be_started(tmp_path: Path) -> None:
                 f"{top}/do/start", content=b'{"goal": "x", "continues": "no-such"}', headers=headers
             )
             assert wrong.status_code == 409 and "no run" in wrong.json()["error"]
-            asked = {"goal": "Make add add.", "check": CHECK, "rounds": 20}
+            asked = {"goal": "Make add add.", "check": QUICK_CHECK, "rounds": 20}
             started = served.client.post(f"{top}/do/start", content=json.dumps(asked), headers=headers)
             assert started.status_code == 200, started.text
             name = started.json()["run"]

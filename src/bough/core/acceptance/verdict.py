@@ -185,7 +185,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     canary: str = ""
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
     unfalsified: bool = False
-    """In no test that carries the claim could an expected value be made wrong, so the canary shows nothing."""
+    """No test that carries the claim has an expected value that could be made wrong, so the canary shows nothing."""
 
     @property
     def score(self) -> int:

@@ -1,0 +1,23 @@
+"""Finding the check of a step among files that are only named, and the files of two kinds of tests."""
+
+from __future__ import annotations
+
+from bough.core.acceptance.verdict import Check
+from bough.core.planning.plan import Step
+from bough.core.verdict.discover import discover_check
+
+STEP = Step("insert-line", "Insert a line.")
+
+
+def find(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check | None:
+    return discover_check(step, task, list(files), files.get)
+
+
+def found(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check:
+    check = find(files, task, step)
+    assert check is not None
+    return check
+
+
+PYTEST_FILE = "def test_it():\n    assert True\n"
+UNITTEST_FILE = "import unittest\n\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n        pass\n"

@@ -1,0 +1,287 @@
+"""The check of a project: its own test command, what its files tell, and the runner behind a script."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bough.core.acceptance.verdict import Check
+from bough.core.planning.plan import Step
+from bough.core.verdict.discover import discover_check, list_checks
+from bough.core.verdict.languages.build_tools import BuildTool
+from tests.adapters.finding import PYTEST_FILE, STEP, UNITTEST_FILE, find, found
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "why"),
+    [
+        ({"test_a.py": PYTEST_FILE}, "python3 -m pytest", "there are Python tests (test_a.py)"),
+        ({"tests/a_test.py": "import pytest\n" + UNITTEST_FILE}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": UNITTEST_FILE, "requirements-dev.txt": "pytest>=8\n"}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": UNITTEST_FILE, "conftest.py": ""}, "python3 -m pytest", "there is a conftest.py"),
+        ({"tests/test_a.py": UNITTEST_FILE, "tests/__init__.py": ""}, "python3 -m unittest discover", ""),
+        ({"tests/test_a.py": UNITTEST_FILE}, "python3 -m unittest discover -s tests", ""),
+        ({"test_a.py": UNITTEST_FILE}, "python3 -m unittest discover", ""),
+        (
+            {"tests/a_test.py": UNITTEST_FILE, "tests/__init__.py": ""},
+            "python3 -m unittest discover -p '*_test.py'",
+            "the tests use unittest, and nothing names pytest",
+        ),
+        ({"tests/a/test_a.py": UNITTEST_FILE, "lib/test_b.py": UNITTEST_FILE}, "python3 -m pytest", ""),
+        ({"check_a.py": "", "pytest.ini": "[pytest]\npython_files = check_*.py\n"}, "python3 -m pytest", ""),
+        ({"check_a.py": "", "pyproject.toml": '[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n'},
+         "python3 -m pytest", "pytest is configured in pyproject.toml"),
+        ({"a.py": "", "pytest.ini": "[pytest]\naddopts = --doctest-modules\n"}, "python3 -m pytest", ""),
+        ({"a.py": "", "tox.ini": "[testenv]\ncommands = ./check\n"}, "tox -e py", "tox is configured in tox.ini"),
+        ({"a.py": "", "pyproject.toml": "[tool.tox]\nx = 1\n"}, "tox -e py", "tox is configured in pyproject.toml"),
+        ({"a.py": "", "noxfile.py": ""}, "nox", "there is a noxfile.py"),
+        ({"tox.ini": "[testenv]\n", "tests/test_a.py": PYTEST_FILE}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""}, ".venv/bin/python -m pytest", ""),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test", "scripts.test in package.json"),
+        ({"package.json": '{"scripts": {"test": "jest"}, "packageManager": "yarn@4"}'}, "yarn test", ""),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "pnpm-lock.yaml": ""}, "pnpm test", ""),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "bun.lockb": ""}, "bun run test", ""),
+        ({"package.json": '{"scripts": {"test": "react-scripts test"}}'}, "env CI=true npm test", ""),
+        ({"package.json": '{"devDependencies": {"vitest": "2"}}', "a.test.ts": ""}, "npx --no-install vitest run",
+         "vitest is in package.json"),
+        ({"a.test.mjs": ""}, "node --test", "there are JavaScript tests (a.test.mjs)"),
+        ({"test/a.js": "", "package.json": "not json"}, "node --test", ""),
+        ({"Makefile": "check:\n\t./t\n"}, "make check", "the target check of Makefile"),
+        ({"go.mod": "", "a/b_test.go": ""}, "go test ./...", "there is a go.mod"),
+        ({"Cargo.toml": "[workspace]\nmembers = []\n"}, "cargo test --workspace", "there is a Cargo.toml"),
+        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a mvnw"),
+        ({"spec/a_spec.rb": ""}, "rspec", "there is a spec/"),
+        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml.dist"),
+    ],
+)  # fmt: skip
+def test_the_projects_own_test_command(files: dict[str, str], command: str, why: str) -> None:
+    check = found(files, task="goal")
+    assert check.command == command
+    assert not why or check.why == why
+
+
+@pytest.mark.parametrize(
+    ("files", "on_disk", "command", "why"),
+    [
+        ({"tox.ini": "[testenv]\n"}, ".tox/py311", "tox -e py311", "its environment is in .tox/py311"),
+        ({"tox.ini": "[testenv]\n", "src/a/__init__.py": ""}, ".tox/py", "tox --skip-pkg-install -e py", ""),
+        ({"noxfile.py": "def tests(session): ...\n", "a/__init__.py": ""}, ".nox/tests", "nox -R -s tests", ""),
+        ({"tox.ini": "[testenv]\n"}, ".venv", ".venv/bin/python -m pytest", ""),
+        ({"tox.ini": "[testenv]\n"}, ".tox/docs", "python3 -m pytest", ""),
+        (
+            {"noxfile.py": "@nox.session\ndef lint(session): ...\n\n@nox.session\ndef tests(session): ...\n"},
+            ".nox/tests-3-12",
+            "nox -s tests-3.12",
+            "its environment is in .nox/tests-3-12",
+        ),
+    ],
+)
+def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk: str, command: str, why: str) -> None:
+    """They hold what was installed from another state of the sources: only tox and nox rebuild it. That is left out
+    where the checkout's own packages come first anyway."""
+    tree = {**files, "tests/test_a.py": PYTEST_FILE}
+    disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
+    check = discover_check(STEP, "goal", list(tree), disk.get)
+    assert check is not None
+    assert check.command == command
+    assert not why or check.why == why
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"README.md": "run pytest"},
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
+        {"package.json": '{"scripts": {"test": "  "}}'},
+        {"package.json": '{"scripts": ["test"]}'},
+        {"package.json": "[" * 100_000},
+        {"go.mod": "module x", "a.go": ""},
+        {"Makefile": "all:\n\tpytest\n"},
+    ],
+)
+def test_nothing_to_be_found(files: dict[str, str]) -> None:
+    assert find(files, task="goal") is None
+
+
+CI = ".github/workflows/ci.yml"
+CTEST = "cmake -S . -B build-check && cmake --build build-check && ctest --test-dir build-check --output-on-failure"
+MINITEST = """ruby -Ilib -Itest -e 'Dir["./test/**/{test_*,*_test}.rb"].sort.each { |file| require file }'"""
+KINDS: list[tuple[dict[str, str], list[str]]] = [
+    ({"Makefile": "test:\n\t./t\n", "tests/test_a.py": PYTEST_FILE}, ["make test", "python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: pytest -m 'not slow' --cov=x -n auto\n"},
+     ["python3 -m pytest -m 'not slow'", "python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: uv run pytest tests/unit\n"}, ["pytest tests/unit"]),
+    ({"tests/test_a.py": PYTEST_FILE, CI: "- run: pytest tests/a\n- run: pytest tests/b\n"}, ["python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE, "CONTRIBUTING.md": "```\npytest tests/test_a.py::test_it\n```\n"},
+     ["python3 -m pytest"]),
+    ({"tests/test_a.py": PYTEST_FILE,
+      "tox.ini": "[testenv]\ncommands =\n  {envpython} -m pytest --basetemp={envtmpdir} -m 'not slow'\n"},
+     ["python3 -m pytest -m 'not slow'"]),
+    ({"tests/test_a.py": PYTEST_FILE, "tox.ini": "[testenv]\ncommands = pytest {posargs}\n"},
+     ["python3 -m pytest", "tox -e py"]),
+    ({"a.py": "", "test.py": "", ".gitlab-ci.yml": "script:\n  - sudo make test\n  - python test.py\n"},
+     ["python test.py"]),
+    ({"Makefile": "test:", ".travis.yml": "script: >\n    cmake\n    -DTESTS=ON .\n    && make test\nafter: x\n"},
+     ["cmake -DTESTS=ON . && make test", "make test"]),
+    ({"mix.exs": "", CI: "- run: mix deps.get --only test\n- run: mix test --warnings\n"}, ["mix test --warnings"]),
+    ({"a.lua": "", "spec/a_spec.lua": "", ".travis.yml": "script: busted --verbose\n"}, ["busted --verbose"]),
+    ({"Makefile": "test:", ".travis.yml": "script:\n  - cmake -DCC=$COMPILER . && make test\n"},
+     ["make test"]),
+    ({"Makefile": "test:", ".travis.yml": 'script:\n  - CC=$X make test\n  - make quicktest OPTS="$OPTS"\n'},
+     ["make quicktest", "make test"]),
+    ({"Makefile": "test:", "README.md": "    cd a-1.0\n    make test V=1\n"}, ["make test"]),
+    ({"runtests.sh": "true", "tox.ini": "deps =\n    -r req/test.txt\n", "req/test.txt": ""}, ["bash runtests.sh"]),
+    ({"Makefile.PL": "", "t/a.t": "", CI: "steps:\n- run: make\nsteps:\n- run: perl Makefile.PL\n- run: make test\n"},
+     ["make test", "perl Makefile.PL && make test", "prove -lr t"]),
+    ({CI: "steps:\n- run: cmake .\n- run: make -j2\n- run: python3 ./tools/run-tests.py\n", "tools/run-tests.py": ""},
+     ["python3 ./tools/run-tests.py", "cmake . && make -j2 && python3 ./tools/run-tests.py"]),
+    ({CI: "- name: x\n  working-directory: ./web\n  run: make test\n", "web/Makefile": "test:"},
+     ["cd ./web && make test"]),
+    ({CI: "- run: |\n    make a\n    make test\n  working-directory: web\n- run: tool test\n", "web/a": "", "b": ""},
+     ["cd web && make test", "tool test"]),
+    ({CI: "- run: ./ci/all.sh --fast\n", "ci/all.sh": "set -e\nmake -j4\nmake test\n"},
+     ["make test", "make -j4 && make test"]),
+    ({CI: "- if: always() && matrix.kind == 'tests'\n  run: tool test\n", "a": "", "b": ""}, ["tool test"]),
+    ({"pyproject.toml": '[tool.ruff]\n"a/test_a.py" = ["X"]\n[tool.ruff.flake8-pytest-style]\n', "a/__init__.py": "",
+      "a/test_a.py": "from x.trial.unittest import TestCase\n"}, ["python3 -m unittest discover"]),
+    ({"src/a/__init__.py": "", "src/a/test_a.py": UNITTEST_FILE, "tests/test_b.py": UNITTEST_FILE},
+     ["python3 -m unittest discover -s src && python3 -m unittest discover -s tests"]),
+    ({"CONTRIBUTING.md": "    bun test\n    bun test a/<file>.ts\n", "package.json": "{}"}, ["bun test"]),
+    ({"a.asd": ":in-order-to ((test-op …))"}, [BuildTool.starts[-2][2].replace("{file}", "a.asd")]),
+    ({"manage.py": "import django"}, ["python3 manage.py test"]),
+    ({"CMakeLists.txt": "enable_testing()"}, [CTEST]),
+    ({"test/a.bats": ""}, ["bats -r $(ls -d test tests 2>/dev/null)"]),
+    ({"test/a_test.rb": "", "lib/a.rb": ""}, [MINITEST]),
+    ({"t/a.t": "", "lib/A.pm": "", "Makefile.PL": ""}, ["prove -lr t", "perl Makefile.PL && make test"]),
+    ({"a.py": 'def f():\n    """\n    >>> f()\n    """\n'}, ["python3 -m doctest -v a.py"]),
+    ({"tests/tests.py": UNITTEST_FILE, "a.py": ""}, ["python3 -m unittest tests/tests.py"]),
+    ({"a/tests.py": PYTEST_FILE, "a/__init__.py": ">>> 1"}, ["python3 -m pytest a/tests.py"]),
+    ({"test/testlex.py": UNITTEST_FILE}, ["python3 -m unittest discover -s test"]),
+    ({"runtests.sh": "true"}, ["bash runtests.sh"]),
+    ({"a.lua": "", "test/test.lua": 'loadfile("../a.lua")'}, ["cd test && lua test.lua"]),
+    ({"a.tcl": "", "tests/all.tcl": ""}, ["tclsh tests/all.tcl"]),
+    ({"configure.ac": "", "Makefile.am": ""}, ["autoreconf -fi && ./configure && make check"]),
+    ({"composer.json": "{}", "tests/ATest.php": ""}, ["vendor/bin/phpunit tests"]),
+    ({"package.json": '{"scripts": {"test": "vitest"}}'}, ["env CI=true npm test"]),
+    ({"build.gradle": ""}, ["gradle test"]),
+    ({"meson.build": ""}, ["meson setup build-check && meson test -C build-check"]),
+    ({"CMakeLists.txt": 'option(A_BUILD_TESTS "x" OFF)\nenable_testing()'},
+     [CTEST.replace("-check", "-check -DA_BUILD_TESTS=ON", 1)]),
+    ({"meson.build": "", "meson_options.txt": "option(\n  'tests',\n  type : 'boolean',\n  value : false,\n)\n"},
+     ["meson setup build-check -Dtests=true && meson test -C build-check"]),
+    ({"a/configure.ac": "", "a/x": "", CI: "steps:\n- run: make -C build/ test all\n"},
+     ["cd a && autoreconf -fi && ./configure && make check"]),
+    ({"meson.build": "", CI: "steps:\n- run: meson setup b\n- run: meson test -C b\n"},
+     ["meson setup b && meson test -C b"]),
+    ({"Rakefile": "", "test/spec_a.rb": "", CI: "- run: bundle exec rake\n"}, ["bundle exec rake"]),
+    ({"MODULE.bazel": "", "README.md": "See `lib/unittest.bzl`.\n", "lib/unittest.bzl": ""}, ["bazel test //..."]),
+    ({"test.ps1": "", "azure-pipelines.yml": "- pwsh: |\n    & ./test.ps1 -CI\n"}, ["pwsh -File ./test.ps1 -CI"]),
+    ({"tox.ini": "commands = coverage run -m django test --settings=tests.settings {posargs}\n",
+      "sample/manage.py": "import django"}, ["python3 -m django test --settings=tests.settings"]),
+    ({"a.cabal": "test-suite t\n", "A.hs": ""}, ["cabal test"]),
+    ({"Project.toml": "", "test/runtests.jl": ""}, ["julia --project -e 'using Pkg; Pkg.test()'"]),
+    ({"pubspec.yaml": "", CI: "- run: dart test --platform vm\n"}, ["dart test --platform vm", "dart test"]),
+    ({"package.json": '{"scripts": {"tests-only": "tape t.js"}}', CI: "with:\n  command: npm run tests-only\n"},
+     ["npm run tests-only"]),
+    ({CI: "# some tests follow\n- name: Run tests\n- run: fpm test --profile debug\n- run: gcc test/a.c -o test\n",
+      "test/a.c": "", "README.md": ""}, ["fpm test --profile debug"]),
+    ({CI: "needs: [build, test]\n- run: echo test\n- run: nim r --path:src tests/a.nim\n", "tests/a.nim": ""},
+     ["nim r --path:src tests/a.nim"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "commands"), KINDS, ids=lambda value: next(iter(value)))
+def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
+    listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
+    assert listed[: len(commands)] == commands
+    assert not any(
+        command.startswith(("Run", "some", "echo", "gcc", "build", "cd a-", "-r", "if", '"')) for command in listed
+    )
+    assert not any("<file>" in command for command in listed)
+
+
+def test_what_deploys_or_starts_services_is_never_a_candidate() -> None:
+    files = {CI: "- run: docker compose run test\n- run: make test && make deploy\n- run: npm publish test\n"}
+    assert list_checks(Step("goal", "x"), "goal", files, files.get) == []
+
+
+def test_a_project_in_a_folder_is_found_when_the_top_has_none() -> None:
+    files = {
+        "README.md": "",
+        "backend/pyproject.toml": "[tool.pytest.ini_options]\n",
+        "backend/tests/test_a.py": PYTEST_FILE,
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+    }
+    check = found(files, task="goal")
+    assert check.command == "(cd backend && python3 -m pytest) && (cd web && npm test)" and not check.runner
+    assert "backend/, web/" in check.why, "none of two projects is proven by the other's tests"
+    alone = {path: text for path, text in files.items() if not path.startswith("web/")}
+    assert found(alone, task="goal") == Check(
+        "cd backend && python3 -m pytest", "pytest is configured in pyproject.toml, in backend/", "pytest"
+    )
+    named = found({**files, "backend/tests/test_insert_line.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""})
+    assert named.command == "cd backend && ../.venv/bin/python -m pytest tests/test_insert_line.py"
+
+
+def test_the_nearest_project_counts() -> None:
+    files = {
+        "api/pyproject.toml": "[tool.pytest.ini_options]\n",
+        "api/tests/test_a.py": PYTEST_FILE,
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+        "web/src/deep/a.ts": "",
+        "docs/package.json": '{"name": "docs"}',
+    }
+
+    def standing(folder: str) -> Check | None:
+        return discover_check(Step("goal", "x"), "goal", files, files.get, folder)
+
+    web, deep, docs = standing("web"), standing("web/src/deep"), standing("docs")
+    assert web is not None and web.command == "cd web && npm test"
+    assert deep == web
+    assert docs is None, "a project without tests is not proven by another's"
+    own = discover_check(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
+    assert own is not None and own.command == "make verify"
+
+
+@pytest.mark.parametrize(
+    ("script", "runner"),
+    [
+        ("node --test", "node"),
+        ("jest --ci", "jest"),
+        ("eslint . && jest", "jest"),
+        ("jest && eslint .", ""),
+        ("vitest run --coverage", "vitest"),
+        ("NODE_ENV=test mocha", "mocha"),
+        ("npm run unit", "node"),
+        ("yarn other", ""),
+        ("pytest && echo", "pytest"),
+        ("npm run loop", ""),
+    ],
+)
+def test_the_runner_behind_a_script(script: str, runner: str) -> None:
+    scripts = {"test": script, "unit": "node --test src", "other": "jest", "loop": "npm run loop"}
+    assert found({"package.json": json.dumps({"scripts": scripts})}, task="goal").runner == runner
+
+
+@pytest.mark.parametrize(
+    ("command", "runner"),
+    [
+        ("npm test", "jest"),
+        ("npm t", "jest"),
+        ("npm run unit", "node"),
+        ("cd web && yarn test -- --ci", "vitest"),
+        ("npm test && pytest", "pytest"),
+        ("npm run nothing", ""),
+        ("cd .. && npm test", ""),
+        ("make test", ""),
+        ("echo $(x)", ""),
+    ],
+)
+def test_the_runner_behind_a_command_of_the_steps(command: str, runner: str) -> None:
+    files = {
+        "package.json": '{"scripts": {"test": "jest", "unit": "node --test"}}',
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+    }
+    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "its step names it", runner)

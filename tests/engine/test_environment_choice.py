@@ -1,0 +1,257 @@
+"""Which check a run takes where a project has several, none that runs, or none that any rule knows."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
+from bough.adapters.workspaces.git import GitWorkspaces
+from bough.app import Choices, project
+from bough.core import events as e
+from bough.core.acceptance.verdict import Case, Report
+from bough.core.verdict.missing import Base, find_missing, set_aside
+from bough.testing import call
+from tests.engine.libraries import DONE, environment, library, look
+from tests.harness import git, run_to_end
+
+__all__ = ["library"]
+
+
+def test_a_candidate_that_runs_no_test_gives_way_to_one_that_does(library: Path) -> None:
+    environment(library)
+    (library / "Makefile").write_text("test:\n\techo all is well\n")
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
+    first, second = journal.of(e.BaseStarted)
+    assert first.command == "make test" and second.command == ".venv/bin/python -m pytest"
+    assert "`make test` runs no test" in second.why
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == second.command and base.passed == 1
+    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == second.command
+    # What was found out about these files is not found out again.
+    assert [one.command for one in run_to_end(library, DONE, goal="x", check=None)[1].of(e.BaseStarted)] == [
+        "make test",
+        second.command,
+    ]
+    # Failing tests are no reason to switch: they may show the very bug.
+    (library / "Makefile").write_text("test:\n\tpython3 -m unittest -q bad\n")
+    (library / "bad.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): self.fail()\n")
+    (base,) = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None, choices=Choices(rounds=1))[1].of(
+        e.BaseChecked
+    )
+    assert base.command == "make test" and base.failed == 1
+
+
+def test_a_suite_that_lacks_its_packages_does_not_give_way_to_a_few_tests(library: Path) -> None:
+    """What the project itself runs needs a package; a script that needs none runs one test."""
+    (library / "package.json").write_text(
+        '{"scripts": {"test": "linter && mocha"}, "devDependencies": {"linter": "*"}}'
+    )
+    (library / "package-lock.json").write_text("{}")
+    (library / ".github" / "workflows").mkdir(parents=True)
+    (library / ".github" / "workflows" / "test.yml").write_text("steps:\n  - run: npm ci\n  - run: npm test\n")
+    (library / "tests" / "test_pair.py").write_text("def test_pair():\n    pass\n")
+    for name in ("one", "two"):
+        (library / "tests" / f"{name}.test.js").write_text('require("mocha")\n')
+    environment(library)
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    assert journal.of(e.BaseChecked)[0].command == "npm test"
+    assert "the command `linter` is not found" in journal.of(e.BaseChecked)[0].lacking
+    assert "The project's own set-up is `npm ci`" in journal.of(e.RunHalted)[0].message
+
+
+def test_where_most_tests_lack_a_package_the_whole_cannot_run(library: Path) -> None:
+    """The few that run anyway say nothing about the product."""
+    (environment(library) / "only_here.py").unlink()
+    for name in "abc":
+        (library / "tests" / f"test_{name}.py").write_text("import only_here\n\ndef test_it():\n    pass\n")
+    (library / "tests" / "test_plain.py").write_text("def test_it():\n    pass\n")
+    command = "python3 -m pytest --continue-on-collection-errors"
+    outcome, journal = run_to_end(library, DONE, goal="Write NOTES.txt.", check=command)
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    assert "only_here is not installed" in journal.of(e.RunHalted)[0].message
+
+
+CHILD = (
+    '11 passed in 0.13s\nTraceback (most recent call last):\n  File "/subprocess.py", line 1901, in _execute_child\n'
+)
+COULD_NOT_RUN = [
+    (1, "HTTPSConnection: Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)", "network access (pypi.org)"),
+    (1, "curl: (6) Could not resolve host: example.org", "network access (example.org)"),
+    (1, "Unknown host repo.maven.apache.org: Temporary failure in name resolution", "(repo.maven.apache.org)"),
+    (1, "1 failed: expected `Temporary failure`", ""),
+    (127, "sh: 1: vendor/bin/phpunit: not found", "the command `vendor/bin/phpunit` is not found"),
+    (127, "pyenv: python3: command not found\n\nThe `python3' command exists in these versions:", "`python3`"),
+    (127, "bash: line 1: ./run-tests: No such file or directory", ""),
+    (127, "", "the command `mvn` is not found"),
+    (2, "make: jq: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`jq`"),
+    (2, "make: dune: No such file or directory\nmake: *** [Makefile:2: test] Error 127", "`dune`"),
+    (
+        1,
+        "go: errors parsing go.mod:\ngo.mod:3: invalid go version '1.21.0': must match format 1.23",
+        "it needs go 1.21.0 or newer",
+    ),
+    (1, "go: go.mod requires go >= 1.23.0 (running go 1.21.4; GOTOOLCHAIN=local)", "it needs go 1.23.0 or newer"),
+    (1, "x.go:4:2: undefined: atomic.Pointer\nnote: module requires Go 1.20", "it needs Go 1.20 or newer"),
+    (101, "error: package `a v1.0.0` cannot be built because it requires rustc 1.99 or newer", "needs rustc 1.99"),
+    (1, "CMake Error at CMakeLists.txt:1:\n  CMake 3.28 or higher is required.  You are running", "needs CMake 3.28"),
+    (1, "meson.build:1:0: ERROR: Meson version is 1.0.1 but project requires >= 1.4.0", "needs Meson 1.4.0"),
+    (
+        1,
+        f"{CHILD}    raise error(number, said)\nFileNotFoundError: [Errno 2] No such file or directory: 'lint'",
+        "`lint`",
+    ),
+    (2, 'Can\'t exec "autopoint": No such file or directory at FileUtils.pm line 293.', "`autopoint`"),
+    (1, 'generate.go:3: running "stringer": exec: "stringer": executable file not found in $PATH', "`stringer`"),
+    (1, "spawn: No such file or directory - ditaa (Errno::ENOENT)", "`ditaa`"),
+    (1, "meson.build:9:0: ERROR: Program 'gperf' not found or not executable", "`gperf`"),
+    (127, "sh: 1: eslint: not found", "the command `eslint` is not found"),
+    (1, "PHP Fatal error: Failed opening required '/p/vendor/autoload.php'", "is not installed"),
+    (2, "Can't locate Try/Tiny.pm in @INC (you may need to install the Try::Tiny module)", "(cpanfile names it)"),
+    (1, "<internal:kernel>: cannot load such file -- pair/other (LoadError)", ""),
+    (1, "cannot load such file -- rack/test (LoadError)", "rack is not installed (Gemfile names it)"),
+    (4, "error: unrecognized arguments: --cov=pair", "pytest-cov is not installed (tox.ini names it)"),
+    (1, "PermissionError: [Errno 13] Permission denied: '/var/run/docker.sock'", "/var/run/docker.sock"),
+    (1, "touch: cannot touch '/opt/a/b': Read-only file system", "commands may not use /opt/a/b"),
+    (
+        1,
+        "info: syncing channel updates for nightly-x86\nerror: could not create temp root",
+        "nightly-x86 is not installed",
+    ),
+    (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
+def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
+    manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
+    base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
+    found = find_missing(status, "mvn test", said, Report("exit status"), base)
+    assert lacks in str(found) if lacks else found is None
+
+
+def test_a_package_that_most_files_lack_is_read_from_what_stands_beside_the_report() -> None:
+    base = Base({"package.json": '{"devDependencies": {"tap": "1"}}'}, ["index.js", ".github/matchers/tap.json"])
+    cases = tuple(Case(f"test/{n}.js", "failed", "test failed") for n in range(5))
+    said = "Error: Cannot find module 'tap'\nRequire stack:\n"
+    report = Report("junit", cases, passed=1, failed=5)
+    assert "tap is not installed" in str(find_missing(1, "node --test", said * 5, report, base))
+    assert find_missing(1, "node --test", said, report, base) is None, "only one of them lacks it"
+
+
+def test_a_runner_that_names_only_failing_tests_shows_that_the_others_ran() -> None:
+    case = Case("test_loads(CalcTest)", "failed", "LoadError: cannot load such file -- rack")
+    base = Base({"Gemfile": 'gem "rack"'}, ["lib/calc.rb"])
+    few = Report("closing line", (case,), passed=53, failed=1)
+    assert find_missing(1, "rake test", "", few, base) is None
+    assert set_aside(few, base) == {case.id: "rack is not installed (Gemfile names it)"}
+    assert find_missing(1, "rake test", "", Report("closing line", (case,), passed=0, failed=1), base) is not None
+
+
+def test_tests_that_need_an_empty_submodule_are_set_aside() -> None:
+    base = Base({".gitmodules": "path = tests/kit\n"}, ["tests/test_a.py"])
+    case = Case("tests/test_a.py::test_kit", "failed", "No such file: 'tests/kit/cases.json'")
+    report = Report("junit", (case, Case("tests/test_a.py::test_b", "passed")), passed=1, failed=1)
+    assert find_missing(1, "pytest", case.message, report, base) is None
+    assert set_aside(report, base) == {case.id: "the git submodule tests/kit is empty"}
+
+
+def test_a_check_runs_now_and_the_last_one_can_be_looked_up(tmp_path: Path) -> None:
+    root, flag = tmp_path / "p", tmp_path / "flag"
+    root.mkdir()
+    (root / "Makefile").write_text(f"test:\n\t@echo 1..1\n\t@test -e {flag} && echo ok 1 || (echo not ok 1; exit 1)\n")
+    git(root, "init", "-q")
+    open_air = Choices(sandbox="none")
+    assert look(root, open_air, cached=True)[1] == 0.0
+    assert look(root, open_air)[0].failed == 1
+    kept, at = look(root, open_air, cached=True)
+    assert kept.failed == 1 and time.time() - 60 < at <= time.time()
+    flag.touch()
+    assert look(root, open_air)[0].passed == 1, "a failure is not replayed"
+    flag.unlink()
+    assert look(root, open_air)[0].failed == 1, "nor is what passed"
+
+
+LANG = """\
+#!/bin/sh
+# Runs what no rule knows: cases of a language of its own.
+n=0
+for case in cases/*.qq; do sh engine/run.qx "$case" || { echo "failed $case"; exit 1; }; n=$((n + 1)); done
+echo "$n cases passed"
+"""
+
+
+def test_a_layout_that_no_rule_knows_is_scouted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    root = tmp_path / "p"
+    for name, text in {
+        "engine/run.qx": 'test "$(cat "$1")" = good\n',
+        "engine/other.qx": "true\n",
+        "cases/a.qq": "good\n",
+        "cases/b.qq": "good\n",
+        "exercise": LANG,
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    git(root, "init", "-q")
+    proposed = call("propose_checks", commands=["echo 7 tests passed", "docker run tests", "sh exercise"])
+    outcome, journal = run_to_end(root, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    (scouted,) = journal.of(e.CheckScouted)
+    assert scouted.refused["echo 7 tests passed"] == "it passes on a broken product, too"
+    assert scouted.refused["docker run tests"] == "it is not tried"
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == "sh exercise" and base.scouted and "bough.toml" in base.why
+    assert outcome.completed and journal.of(e.CheckFinished)[-1].verdict.command == "sh exercise"
+
+
+def test_what_does_not_even_start_is_scouted(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    (library / "Makefile").write_text("test: lost.txt\n\t@echo never\n")
+    (library / "tests" / "test_pair.py").unlink()
+    (library / "cases").mkdir()
+    (library / "cases" / "exercise").write_text(
+        "python3 -c 'import pair; print(len(pair.pair(1, 2)), \"cases passed\")'\n"
+    )
+    proposed = call("propose_checks", commands=["sh cases/exercise"])
+    outcome, journal = run_to_end(library, [proposed, *DONE], goal="Write NOTES.txt.", check=None)
+    assert [started.command for started in journal.of(e.BaseStarted)] == ["make test", "sh cases/exercise"]
+    (base,) = journal.of(e.BaseChecked)
+    assert base.scouted and outcome.completed
+
+
+def test_where_nothing_proposed_works_there_is_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_CHECK_SCOUT")
+    for name in ("a.qx", "b.qx", "c.qx"):
+        (tmp_path / name).write_text("x\n")
+    git(tmp_path, "init", "-q")
+    proposed = call("propose_checks", commands=["true", "qx --test"])
+    _, journal = run_to_end(tmp_path, [proposed, *DONE], goal="Write NOTES.txt.", check=None, choices=Choices(rounds=2))
+    (scouted,) = journal.of(e.CheckScouted)
+    assert scouted.refused == {"true": "no test was seen in its output", "qx --test": "the command `qx` is not found"}
+    assert journal.of(e.BaseChecked)[0].command == ""
+
+
+def test_a_check_looks_at_the_files_and_at_the_sandbox_at_the_same_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo 1..1\n\t@echo ok 1\n")
+    git(tmp_path, "init", "-q")
+    both, take = threading.Barrier(2, timeout=60.0), GitWorkspaces.take
+
+    async def takes(workspaces: GitWorkspaces) -> str:
+        await asyncio.to_thread(both.wait)
+        return await take(workspaces)
+
+    def finds(mode: Mode) -> SandboxLevel:
+        monkeypatch.setattr(project, "find_level", find_level)
+        both.wait()
+        return find_level(mode)
+
+    monkeypatch.setattr(GitWorkspaces, "take", takes)
+    monkeypatch.setattr(project, "find_level", finds)
+    assert look(tmp_path, Choices(sandbox="none"))[0].passed == 1
