@@ -9,10 +9,10 @@ for as long as its tokens last, `plain-anew` starts over every three rounds; `ai
 automatic tests; `ladder` is bough as it comes, without a flag, each exercise with an empty state folder; `warm` is the
 same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
 `best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
-`no-again` repairs as a strong model would and makes no further attempts, `only-T` makes them with one tactic
-(`only-whole`, `only-repair`, …), `without-T` leaves one out. Every arm but `plain` may use the same tokens on an
-exercise. The verdict is this script's own: the original tests, on the modules that came of it. It continues from what
-is in the file.
+`no-again` repairs as a strong model would and makes no further attempts, `no-slips` repairs no forgotten imports and
+the like, `only-T` has one tactic (`only-whole`, `only-repair`, …), `without-T` leaves one out. Every arm
+but `plain` may use the same tokens on an exercise. The verdict is this script's own: the original tests, on the modules
+that came of it. It continues from what is in the file.
 
 Two arms are compared by exercise, over the mean of the repeats: a sign-flip permutation test of these differences, two
 sided, 100,000 draws. McNemar's test of single runs stands beside it.
@@ -54,6 +54,7 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     "best-of": ("", ["--best-of", "8", "--jobs", "1"]),
     "no-switch": (f"[ladder]\nrungs = {json.dumps(RUNGS)}\n", []),
     "no-again": ("[ladder]\nattempts = 1\n", []),
+    "no-slips": ("", []),
     **{f"only-{one}": (f"[ladder]\ntactics = {json.dumps([one])}\n", []) for one in TACTICS},
     **{
         f"without-{one}": (f"[ladder]\ntactics = {json.dumps([each for each in TACTICS if each != one])}\n", [])
@@ -61,6 +62,11 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     },
 }
 PLAIN = ("plain", "plain-on", "plain-anew")
+NO_SLIPS = (
+    "from bough.core.textual import slips; slips.repair_slips = lambda calls, before, failures: (calls, ()); "
+    "from bough.interfaces.cli import main; main()"
+)
+"""bough that repairs no slips: that is no setting, as nobody would want it."""
 ARMS = (*PLAIN, "aider", *BOUGH)
 EXITS = {0: "completed", 1: "internal error", 2: "usage", 3: "gave up", 4: "budget", 5: "not verified", 7: "no model"}
 SYSTEM = (
@@ -141,7 +147,8 @@ def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
         f"Implement the exercise described in README.md, in {exercise.stub}, so that its tests in {exercise.test} pass."
     )
     check = f"{sys.executable} -m pytest -q"
-    argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
+    start = ["-P", "-c", NO_SLIPS] if arm == "no-slips" else ["-m", "bough"]
+    argv = [sys.executable, *start, "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
     argv += ["--model", f"openai:{args.model}", "--base-url", args.url, "--max-tokens", str(args.tokens)]
     argv += options
     # What is remembered about a model is the person's: each exercise starts as on a new machine, unless it is `warm`.
@@ -182,7 +189,7 @@ def told(events: str) -> Row:
     kinds: Counter[str] = Counter()
     rungs: Counter[str] = Counter()
     protocols: Counter[str] = Counter()
-    tokens = largest = silent = 0
+    tokens = largest = silent = slips = 0
     halted = ""
     for line in events.splitlines():
         try:
@@ -196,6 +203,7 @@ def told(events: str) -> Row:
             tokens += usage.get("input", 0) + usage.get("output", 0)
             largest = max(largest, usage.get("input", 0))
             silent += kind == "ModelAnswered" and not event.get("calls")
+            slips += len(event.get("repaired", ()))
         elif kind == "Escalated":
             rungs[event["decision"]["rung"]] += 1
         elif kind == "AttemptStarted":
@@ -208,6 +216,7 @@ def told(events: str) -> Row:
         "tokens": tokens,
         "largest": largest,
         "silent": silent,
+        "slips": slips,
         "helpers": kinds["HelperAnswered"],
         "rungs": dict(rungs),
         "protocols": dict(protocols),

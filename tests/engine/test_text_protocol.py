@@ -13,6 +13,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
 from bough.core.planning.plan import build_goal_step
+from bough.views.event_lines import Teller
 from tests.engine.telling import Told, told
 from tests.harness import CHECK, FIXED, allow_settings, make_project
 from tests.wire import Status
@@ -319,3 +320,14 @@ def test_a_model_that_calls_tools_sees_what_it_saw_without_the_text_protocol(tmp
     tools, auto = (json.dumps(asked[protocol]).replace(f"/{protocol}/", "/x/") for protocol in ("tools", "auto"))
     assert tools == auto
     assert asked["tools"][0]["tools"] and "```" not in asked["tools"][0]["messages"][0]["content"]
+
+
+def test_a_slip_is_repaired_before_the_check_recorded_and_told(tmp_path: Path) -> None:
+    said = "```python\ndef add(a, b):\n    return math.floor(a + b)\n```"
+    run, asked = in_text([Answer(text=said, usage=Usage(900, 60))], tmp_path, protocol="text")
+    assert run.outcome.completed and len(asked) == 1
+    (answered,) = run.journal.of(e.ModelAnswered)
+    assert answered.text == said and answered.repaired == ("added the missing `import math` in calc.py",)
+    assert json.loads(answered.calls[0].arguments)["content"].startswith("import math\n")
+    record = next(each for each in run.journal.records if each.event is answered)
+    assert "added the missing `import math` in calc.py" in Teller().tell(record)[0]

@@ -23,7 +23,7 @@ from bough.core.errors import Refused, TooLong
 from bough.core.ladder.tactics import Tactic, choose_tactic
 from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
-from bough.core.textual import paths, task_files
+from bough.core.textual import paths, slips, task_files
 from bough.core.textual.python_source import parse_python
 from bough.core.textual.reading import read_calls
 from bough.core.tree.task import Attempt, Task
@@ -186,17 +186,22 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
     return Prompt(key, attempt.system, told, (), temperature=temperature)
 
 
-async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> Answer:
-    """The answer with the calls that its text means. Changes are a claim too, unless it says that more follows: the
-    check tells a small model how far it got."""
-    found = read_calls(answer.text, await _collect_known(task, runtime), answer.stop)
-    calls = answer.calls or found.calls
+async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> tuple[Answer, tuple[str, ...]]:
+    """The answer with the calls that its text means, and which slips in them were repaired. Changes are a claim too,
+    unless it says that more follows: the check tells a small model how far it got."""
+    known = await _collect_known(task, runtime)
+    found = read_calls(answer.text, known, answer.stop)
+    before = await runtime.ports.workspaces.texts(task.base, task_files.choose_files(known))
+    verdicts = filter(None, (task.acceptance.failing, task.acceptance.best))
+    failures = [failure.text for verdict in verdicts for failure in verdict.failures]
+    written, repaired = slips.repair_slips(found.calls, before, failures) if not answer.calls else ((), ())
+    calls = answer.calls or written
     changes = any(call.name in CHANGES for call in calls)
     claimed = any(call.name == "done" for call in calls)
     if not claimed and not found.more and (changes or (found.done is not None and not calls)):
         left = f" (Left unchanged: {', '.join(found.aside)}.)" if found.aside else ""
         calls = (*calls, build_done_call(f"{found.done or 'The files are written.'}{left}"))
-    return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
+    return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop), repaired
 
 
 def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:

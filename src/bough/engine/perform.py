@@ -142,9 +142,11 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), build_halt(error)]
     else:
         answer = fill_usage(answer, attempt.used, prompt.tools)
+        repaired: tuple[str, ...] = ()
         if attempt.protocol == "text":
-            answer = await read_answer(answer, task, runtime)
-        yield [replace(build_answer_event(answer, attempt.number, number, ports.timer() - began), window=model.window)]
+            answer, repaired = await read_answer(answer, task, runtime)
+        answered = build_answer_event(answer, attempt.number, number, ports.timer() - began)
+        yield [replace(answered, window=model.window, repaired=repaired)]
 
 
 async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, bytes]:

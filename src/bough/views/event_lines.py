@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line
+from bough.views.formatting import first_line, one_line
 from bough.views.telling.memory import TaskMemory, Told, shorten_call
 from bough.views.telling.run_events import tell_person, tell_run
 from bough.views.telling.task_events import tell_check, tell_examination, tell_plan, tell_round, tell_step, tell_task
@@ -49,8 +49,8 @@ class Teller:
         """The same for a live viewer: whole rounds and turning points; None for the rest."""
         told = self.tell(record)
         match record.event:
-            case e.ModelAnswered(text=text, calls=calls):
-                called = ", ".join(map(shorten_call, calls))
+            case e.ModelAnswered(text=text, calls=calls, repaired=repaired):
+                called = ", ".join((*map(shorten_call, calls), *(f"bough {one_line(each)}" for each in repaired)))
                 words = called or (f"says: {first_line(text)}" if text.strip() else "empty answer")
                 return f"round {self.round(record.task)}: {words}", ""
             case e.StateChanged(to=state):  # The verdict already says that a test failed.

@@ -60,6 +60,8 @@ class ModelAnswered(Event, frozen=True):
     extra: str = ""
     window: int = 0
     """Tokens that fit into the model's window; 0: unknown."""
+    repaired: tuple[str, ...] = ()
+    """Slips in the files of a text answer that bough repaired: the calls have them repaired, the text does not."""
 
 
 class MessageAdded(Event, frozen=True):

@@ -236,6 +236,11 @@ class Language:
         """Nothing in these tests can fail except by accident."""
         return False
 
+    def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
+        """A file as a small model wrote it, without slips that need no thought to repair, and what was done about each.
+        `before`: the file as it was; `tests`: the task's; `failures`: what failed ones said of earlier attempts."""
+        return text, []
+
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
     ) -> PlainProgram | None:

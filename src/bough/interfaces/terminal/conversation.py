@@ -45,6 +45,8 @@ class Conversation:
                 self._print_body(event.text)
                 for call in event.calls:
                     self._page.text(f"{MARGIN}→ {one_line(call.name)} {escape_text(call.arguments)}", "cyan")
+                for each in event.repaired:
+                    self._page.text(f"{MARGIN}bough {one_line(each)}", "cyan")
             case e.ToolFinished() as event:
                 called = self._calls.get((where, event.call))
                 words = one_line(describe_call(called)) if called else "a tool"

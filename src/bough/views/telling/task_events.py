@@ -104,7 +104,8 @@ def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
     usage = f"{tokens}{price}, {format_duration(event.seconds)}"
-    return f"round {memory.rounds}: the model answers ({usage}): {words}", ""
+    repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
+    return f"round {memory.rounds}: the model answers ({usage}): {words}{repaired}", ""
 
 
 def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:

@@ -11,6 +11,7 @@ from bough.core.verdict.languages.python.expectations import falsify_python, has
 from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
+from bough.core.verdict.languages.python.slips import repair_python
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
 
@@ -132,6 +133,9 @@ class Python(Language):
 
     def asserts_nothing(self, text: str, names: set[str]) -> bool:
         return has_no_assertion(text, names)
+
+    def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
+        return repair_python(text, before, tests, failures)
 
     def make_program(
         self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]

@@ -24,7 +24,7 @@ def falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, se
     tree = parse_python(text)
     if tree is None:
         return [], set()
-    place = _Places(text)
+    place = NodePlaces(text)
     changes: Spans = []
     done: set[str] = set()
     bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
@@ -64,14 +64,14 @@ def _find_docstring(node: _Function) -> ast.Constant | None:
     return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
 
 
-def _find_doctests(place: _Places, doc: ast.Constant) -> Spans:
+def _find_doctests(place: NodePlaces, doc: ast.Constant) -> Spans:
     start, end = place.span(doc)
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
     asked = (line for line in lines if not re.search(r"#\s*doctest:.*\+SKIP", line[0]))
     return [(start + line.end(1), start + line.end(1), f"~{NUMBER}") for line in asked]
 
 
-class _Places:
+class NodePlaces:
     """Where nodes are in a text: lines and bytes become characters."""
 
     def __init__(self, text: str) -> None:
@@ -82,11 +82,11 @@ class _Places:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr) -> tuple[int, int]:
-        return self._find_offset(node.lineno, node.col_offset), self._find_offset(
+        return self.find_offset(node.lineno, node.col_offset), self.find_offset(
             node.end_lineno or 0, node.end_col_offset or 0
         )
 
-    def _find_offset(self, line: int, column: int) -> int:
+    def find_offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
 
 
@@ -174,7 +174,7 @@ def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
 
 
 def _falsify_value(
-    node: ast.expr, values: Mapping[str, list[ast.expr]], place: _Places, deep: int = 0
+    node: ast.expr, values: Mapping[str, list[ast.expr]], place: NodePlaces, deep: int = 0
 ) -> Iterator[tuple[int, int, str]]:
     start, end = place.span(node)
     text = place.text[start:end]
