@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import Missing
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.stated_commands import is_ci
 
 _SUBMODULES = ".gitmodules"
 _DEPENDENCY_FILES = "|".join(
@@ -41,8 +43,8 @@ class Base(Struct, frozen=True):
 
 
 def names_dependencies(path: str) -> bool:
-    """Whether a file says what a project needs to be installed."""
-    return re.search(_DEPENDENCY_FILES, path) is not None
+    """Whether a file says what a project needs to be installed, or what CI installs for it."""
+    return re.search(_DEPENDENCY_FILES, path) is not None or is_ci(path)
 
 
 def find_missing(exit_status: int | None, command: str, text: str, report: Report, base: Base) -> Missing | None:
@@ -151,7 +153,15 @@ def _list_own_names(paths: Collection[str]) -> set[str]:
 def _find_package(said: Iterable[str], base: Base, own: set[str]) -> Missing | None:
     texts = list(said)
     found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
+    found = [hit if hit.declared else _find_in_ci(hit, base) for hit in found]
     return next((hit for hit in found if hit.declared), found[0] if found else None)
+
+
+def _find_in_ci(missing: Missing, base: Base) -> Missing:
+    """What nothing else declares, declared by a line of CI that installs it."""
+    wanted = rf"(?im)^.*\b(?:install|add|get|require|update)\b.*(?<![\w/.-]){re.escape(missing.name)}(?![\w/-])"
+    where = next((path for path, text in base.manifests.items() if is_ci(path) and re.search(wanted, text)), "")
+    return replace(missing, why=where, declared=True) if where else missing
 
 
 def _find_empty_submodule(text: str, base: Base) -> Missing | None:
