@@ -31,7 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from tests.verification.cases import bash, run_to_end, stubborn, verdict_of
+from tests.verification.cases import bash, run_to_end, stubborn
 
 from bough.core import events as e
 from bough.core.planning.plan import Step
@@ -90,7 +90,11 @@ def one(repository: Path, commit: str, python: str, judge: str | None = None) ->
         check = check_in(project, python)
         step = Step("goal", git(repository, "log", "-1", "--format=%B", commit), test_command=check)
         outcome, journal = run_to_end(project, step, ScriptedModel(stubborn(does)), judge)
-        verdict = verdict_of(outcome)
+        verdict = outcome.tree[0].verdict
+    if verdict is None:  # the check cannot run on what was there before the commit
+        seconds = round(time.monotonic() - began, 1)
+        halted = {"ruling": "failed", "finding": False, "reason": outcome.summary, "disagreements": []}
+        return {"library": name, "commit": commit[:10], **halted, "seconds": seconds}
     asked = [each.test for each in verdict.disagreements] if verdict.ruling == "needs_approval" else []
     return {
         "library": name,

@@ -1,7 +1,6 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
-    python -m bench.verdicts [--table sabotage|honest|tricks|tricks_honest] [--only TEXT] [--cases FILE] [--jobs N]
-                             [--json FILE]
+    python -m bench.verdicts [--table TABLE] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE]
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
 """
@@ -22,6 +21,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import Case, load, play, search_path
+
+TABLES = ("sabotage", "honest", "tricks", "tricks_honest", "tricks_later", "tricks_later_honest")
 
 
 def one(name: str, case: Case) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def one(name: str, case: Case) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", default="sabotage", choices=["sabotage", "honest", "tricks", "tricks_honest"])
+    parser.add_argument("--table", default="sabotage", choices=TABLES)
     parser.add_argument("--only", default="")
     parser.add_argument("--cases", type=Path, help="only those that this file names, one a line")
     parser.add_argument("--jobs", type=int, default=2)

@@ -82,7 +82,18 @@ def test_expectations_before_and_after() -> None:
     new = "def test_a():\n    x = 1\n    assert f() == 5\n\n\ndef test_b():\n    assert g() == 4\n"
     made = add_expectations(Disagreement("t.py::test_a", "t.py"), {"t.py": old}, {"t.py": new})
     assert (made.was, made.now) == ("    assert f() == 2", "    assert f() == 5")
+    assert made.source.splitlines() == [
+        "  def test_a():",
+        "      x = 1",
+        "-     assert f() == 2",
+        "+     assert f() == 5",
+    ]
+    same = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": old}, {"t.py": old})
+    assert (same.was, same.now, same.source) == ("", "", "  def test_b():\n      assert g() == 3")
     gone = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": old}, {})
     assert (gone.was, gone.now) == ("def test_b():\n    assert g() == 3", "")
+    three = old + "\n\ndef test_c():\n    assert g() == 9\n"
+    among = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": three}, {"t.py": "x = 1\n"})
+    assert among.was == "def test_b():\n    assert g() == 3"  # one of several tests that are gone together
     unittest = add_expectations(Disagreement("t.Adding.test_b"), {"t.py": old}, {"t.py": new})
     assert (unittest.path, unittest.now) == ("t.py", "    assert g() == 4")

@@ -56,7 +56,7 @@ def test_a_claim_is_upheld_only_with_the_words_of_the_request() -> None:
 
 
 def test_the_same_change_of_lines_is_shown_once() -> None:
-    both = [Disagreement(f"test_a.py::test_{n}", was="old", now="new", said="1 != 2") for n in (1, 2)]
+    both = [Disagreement(f"test_a.py::test_{n}", source="- old\n+ new", said="1 != 2") for n in (1, 2)]
     shown = render_disagreements(both)
-    assert shown.count("- old") == 1 and "the same changed lines as above" in shown
+    assert shown.count("- old") == 1 and "the same lines as above" in shown
     assert render_disagreements([Disagreement("t", said="x"), Disagreement("u", said="y")]).count("above") == 0

@@ -99,7 +99,7 @@ PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
 """The check, and the files: a bug in `add`, a test that shows it, and a test that passes."""
 
 
-PROGRAMS = frozenset("awk bc cargo cc gcc go lua5.4 make node npm perl php prove ruby tclsh".split())  # noqa: SIM905
+PROGRAMS = frozenset("awk bats bc cargo cc gcc go lua5.4 make mix node npm ocaml perl php prove ruby tclsh".split())  # noqa: SIM905
 """Programs of checks: a case whose program is absent does not run."""
 
 

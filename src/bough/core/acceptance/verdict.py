@@ -92,6 +92,8 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """What it expected: the lines that the work changed, as they were."""
     now: str = ""
     """The same lines as they are now; empty: they are gone."""
+    source: str = ""
+    """The test with both, as a diff."""
     said: str = ""
     """What it reports about the new code."""
     asked: bool = True

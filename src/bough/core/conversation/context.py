@@ -89,12 +89,12 @@ def render_notes(kept: tuple[Note, ...]) -> str:
 
 def render_disagreements(found: Iterable[Disagreement]) -> str:
     """Original tests that fail on the new code, each with what it expected, for agents, judges and people."""
-    shown: set[tuple[str, str]] = set()
+    shown: set[str] = set()
     texts = []
     for one in found:
-        # Tests of a file that cannot be told apart share one difference: show it once.
-        texts.append(_render_disagreement(one, again=(one.was, one.now) in shown))
-        shown.add((one.was, one.now))
+        # Tests of a file that cannot be told apart share one source: show it once.
+        texts.append(_render_disagreement(one, again=one.source in shown))
+        shown.add(one.source)
     return "\n\n".join(texts)
 
 
@@ -102,11 +102,9 @@ def _render_disagreement(one: Disagreement, again: bool = False) -> str:
     lines = [f"{one.test}{' (written by an earlier step of this run)' if one.own else ''}"]
     lines += [f"  on the new code: {one.said}"] if one.said else []
     lines += ["  no longer runs: what it uses is gone"] if not one.asked else []
-    if again and (one.was or one.now):
-        return "\n".join([*lines, "  the same changed lines as above"])
-    lines += [f"  - {line}" for line in one.was.splitlines()]
-    lines += [f"  + {line}" for line in one.now.splitlines()]
-    return "\n".join(lines)
+    if again and one.source:
+        return "\n".join([*lines, "  the same lines as above"])
+    return "\n".join(lines + [f"  {line}" for line in one.source.splitlines()])
 
 
 def render_failure(verdict: Verdict) -> str:

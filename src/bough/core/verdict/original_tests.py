@@ -23,6 +23,8 @@ THE_CHECK = "the check"
 """Used for its tests where they have no names."""
 SHOWN_LINES = 12
 SHOWN_TEXT = 600
+SHOWN_SOURCE = (60, 3_000)
+"""Lines and characters of a test that a judge sees; what stands around a changed line is needed to rule on it."""
 _MOVED = "|".join(language.moved for language in LANGUAGES if language.moved)
 _BROKEN = rf"{_MOVED}|ENOENT|[Nn]o such file|[Cc]annot find|[Nn]ot[ _](?:found|defined)|NOT_FOUND"
 
@@ -136,25 +138,34 @@ def _first_line(message: str) -> str:
 
 
 def add_expectations(one: Disagreement, before: Mapping[str, str], after: Mapping[str, str]) -> Disagreement:
-    """The lines of the test that the work changed; where the test itself is unchanged, nothing."""
+    """The test's source, with the lines that the work changed."""
     held = (path for path in before if find_language(path).holds_test(one.test, path))
     path = one.path if one.path in before else next(held, "")
-    if not path or before[path] == after.get(path):
+    if not path:
         return one
     old, new = before[path].splitlines(), after.get(path, "").splitlines()
     # Where a test is in its file; the whole file when its name is not found there.
     name = re.split(r"::| > |\.(?=\w+$)", strip_parameters(one.test))[-1].strip()
     at = next((n for n, line in enumerate(old) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
+    if at is None and old == new:
+        return one
     start, end = find_block(old, at) if at is not None else (0, len(old))
     removed: list[str] = []
     added: list[str] = []
+    source: list[str] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal" and (start <= a < end or start < b <= end):
-            removed += old[max(a, start) : min(b, end)]
-            added += new[c:d]
-    return replace(one, path=path, was=_limit_lines(removed), now=_limit_lines(added))
+        here = [line for line in old[max(a, start) : min(b, end)] if line.strip()]
+        if tag == "equal":
+            source += [f"  {line}" for line in here]
+        elif here or (tag == "insert" and start <= a <= end):
+            there = [line for line in new[c:d] if line.strip()]
+            removed += here
+            added += there
+            source += [*(f"- {line}" for line in here), *(f"+ {line}" for line in there)]
+    return replace(
+        one, path=path, was=_limit_lines(removed), now=_limit_lines(added), source=_limit_lines(source, *SHOWN_SOURCE)
+    )
 
 
-def _limit_lines(lines: Sequence[str]) -> str:
-    kept = [line for line in lines if line.strip()][:SHOWN_LINES]
-    return "\n".join(kept)[:SHOWN_TEXT]
+def _limit_lines(lines: Sequence[str], most: int = SHOWN_LINES, longest: int = SHOWN_TEXT) -> str:
+    return "\n".join(lines[:most])[:longest]
