@@ -428,7 +428,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "commands"), KINDS, ids=lambda value: next(iter(value)))
+@pytest.mark.parametrize(("files", "commands"), KINDS, ids=lambda value: next(iter(value), "none"))
 def test_the_candidates_of_a_project(files: dict[str, str], commands: list[str]) -> None:
     listed = [check.command for check in list_checks(Step("goal", "x"), "goal", files, files.get)]
     assert listed[: len(commands) or 1] == commands

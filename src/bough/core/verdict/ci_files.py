@@ -28,7 +28,7 @@ _TOP = (
 """How CI services call the folder of the project."""
 
 
-class Script(NamedTuple):
+class CodeBlock(NamedTuple):
     """What runs in one shell: a step of CI, or the code of another file."""
 
     text: str
@@ -54,13 +54,13 @@ class _Node:
         return next((found for one in self.inner if one.key == path[0] and (found := one.find(*path[1:]))), "")
 
 
-def list_scripts(text: str) -> Iterator[Script]:
+def list_scripts(text: str) -> Iterator[CodeBlock]:
     """The scripts of a CI configuration in the order in which they stand there, without those of other systems."""
     jobs = iter(range(len(text)))
     yield from _walk(_read_outline(text.splitlines()), "", "", -1, jobs)
 
 
-def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) -> Iterator[Script]:
+def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) -> Iterator[CodeBlock]:
     keys = {one.key for one in node.inner}
     if any(_is_elsewhere(one.text) for one in node.inner if one.key in _CONDITIONS):
         return
@@ -75,7 +75,7 @@ def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) ->
         lines = [item.text for item in one.inner if not item.key and not item.inner]  # In one shell.
         runs = re.fullmatch(_SCRIPTS, one.key or node.key) or node.key == "tasks"
         if runs and (text := one.text or "\n".join(lines)):
-            yield Script(text, "" if folder == "." else folder, said, job)
+            yield CodeBlock(text, "" if folder == "." else folder, said, job)
         if len(lines) < len(one.inner):
             yield from _walk(one, folder, said, job, jobs)
 

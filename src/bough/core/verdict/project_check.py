@@ -138,7 +138,7 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
     files = [placed for one in list_commands(look) if (placed := _place(one, look))]
-    told = list(_list_stated(look, known, files))
+    told = list(_list_stated(look, known, [one for one in files if not one.command.startswith("mkdir ")]))
     stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
     _add_built(stated, told)
     others = sorted((one for one in files if _is_unknown_test(one, look)), key=lambda one: not one.named)
@@ -167,10 +167,13 @@ def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:
 
 
 def _place(one: Stated, look: ProjectFiles) -> Stated | None:
-    """A command whose folder is in the project; seen from its top where CI keeps the project in that folder."""
+    """A command whose folder is in the project, or is made for a build that runs first; one of the top where CI keeps
+    the project in that folder."""
     folder = find_folder(one.command)
     if look.has_folder(folder):
         return one
+    if is_made_folder(folder) and "/" not in folder and f"(cd {folder} && " in one.built:
+        return one._replace(command=f"mkdir -p {folder} && {one.built} && {one.command}", built="")
     first, _, inside = folder.partition("/")
     checked_out = re.search(rf"(?m)(?:^\s*path:\s*|/){re.escape(first)}(?:\.git)?\s*$", look.text(one.path))
     if not checked_out or is_made_folder(first) or not look.has_folder(inside):
@@ -200,7 +203,8 @@ def _is_unknown_test(one: Stated, look: ProjectFiles) -> bool:
         return False
     named = [word for word in words[1:] if not word.startswith("-")]
     by_words = any(re.fullmatch(_CI_TARGET, word) for word in named) or any(
-        is_test_path(word) or re.search(_ABOUT, last_segment(word)) for word in own
+        is_test_path(word) or re.search(_ABOUT, last_segment(word))
+        for word in (*own, words[0] if "/" in words[0] else "")
     )
     return by_words or (one.named and words[0] not in _PROGRAMS)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from bough.core.shell_syntax import split_commands
-from bough.core.verdict.ci_files import Script, list_scripts
+from bough.core.verdict.ci_files import CodeBlock, list_scripts
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import find_suffix
 from bough.core.verdict.project_files import ProjectFiles
@@ -40,7 +40,7 @@ _PROMPT = r"(?:[$%❯#]\s+)?"
 _CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
 _PLACEHOLDER = (
     r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{?\{(?:posargs|args)(?::([^{}]*))?\}\}?|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
-    r"|\"?\$@\"?"
+    r"|\"?\$@\"?| -j ?\"?\$\([^()]*\)\"?"
 )
 _HARMFUL = re.compile(
     r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
@@ -87,7 +87,7 @@ def list_commands(look: ProjectFiles) -> Iterator[Stated]:
                 if pattern is _CI and (script := _find_shell_script(one.command, look)):
                     scripts.setdefault(script, path)
         for script, path in list(scripts.items())[:_MOST_FILES]:
-            yield from _list_lines(path, [_without_comments(Script(look.text(script)[:_LARGEST]))])
+            yield from _list_lines(path, [_without_comments(CodeBlock(look.text(script)[:_LARGEST]))])
 
 
 def _find_shell_script(command: str, look: ProjectFiles) -> str:
@@ -134,19 +134,19 @@ def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
     return "", ""
 
 
-def _list_lines(path: str, scripts: Iterable[Script]) -> Iterator[Stated]:
+def _list_lines(path: str, scripts: Iterable[CodeBlock]) -> Iterator[Stated]:
     job, builds = -1, list[str]()
     for script in scripts:
         job, builds, folder = script.job, builds if script.job == job else [], script.folder
         named = bool(re.search(_ABOUT_TESTS, script.name)) and not re.search(_ABOUT_OTHERS, script.name)
         for line in re.sub(r"\\\n\s*", " ", script.text).splitlines():
             for command in (*_unwrap_calls(line), _unwrap(line)):
-                words = split_commands(command)
-                if not words:
+                parts = [[word.text for word in part] for part in split_commands(command)]
+                moves = next((part[1] for part in parts[:1] + parts[-1:] if len(part) == 2 and part[0] == "cd"), "")
+                folder = posixpath.normpath(posixpath.join(folder, moves)) if moves else folder
+                if not parts or parts[-1][0] == "cd":
                     continue
-                if words[0][0].text == "cd" and len(words) == 1 and len(words[0]) == 2:
-                    folder = posixpath.normpath(posixpath.join(folder, words[0][1].text))
-                    continue
+                command = command.partition("&&")[2].strip() if moves else command
                 inside = folder and not folder.startswith(("/", "~", "$", "-", "."))
                 found = f"cd {folder} && {command}" if inside else command
                 yield Stated(found, path, " && ".join(builds), named)
@@ -154,17 +154,17 @@ def _list_lines(path: str, scripts: Iterable[Script]) -> Iterator[Stated]:
                     builds.append(f"({found})" if inside else found)
 
 
-def _split_into_scripts(path: str, text: str) -> Iterator[Script]:
+def _split_into_scripts(path: str, text: str) -> Iterator[CodeBlock]:
     """The commands of a file that run in one shell, and what is said about them."""
     if is_ci(path) and find_suffix(path) in ("yml", "yaml"):
         yield from map(_without_comments, list_scripts(text))
     elif find_suffix(path) in ("md", "rst", "txt", "adoc", "") and is_guide(path):
         yield from _list_code(text)
     else:
-        yield Script(text)
+        yield CodeBlock(text)
 
 
-def _without_comments(script: Script) -> Script:
+def _without_comments(script: CodeBlock) -> CodeBlock:
     return script._replace(text=re.sub(r"(?m)^\s*#.*\n?", "", script.text))
 
 
@@ -186,7 +186,7 @@ def _unwrap_calls(line: str) -> Iterator[str]:
         yield " ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", found[1]))
 
 
-def _list_code(text: str) -> Iterator[Script]:
+def _list_code(text: str) -> Iterator[CodeBlock]:
     """The code of a guide, whose other lines may begin with the name of a program too, and the line before it."""
     fenced, said, block = False, "", list[str]()
     for line in [*text.splitlines(), "."]:
@@ -195,6 +195,6 @@ def _list_code(text: str) -> Iterator[Script]:
         elif fenced or line.startswith(("    ", "\t", "$ ")):
             block.append(line)
         elif line.strip():
-            yield Script("\n".join(block), name=said)
+            yield CodeBlock("\n".join(block), name=said)
             said, block = line, []
-            yield from (Script(code, name=said) for code in re.findall(r"`([^`\n]+)`", line))
+            yield from (CodeBlock(code, name=said) for code in re.findall(r"`([^`\n]+)`", line))
