@@ -422,6 +422,7 @@ KINDS: list[tuple[dict[str, str], list[str]]] = [
     ({"x.rake": "", CI: "steps:\n- uses: checkout\n  with:\n    path: x\n- name: Tests\n  run: raku t/a.rakutest\n"},
      ["raku t/a.rakutest"]),
     ({"Makefile": "all:", "tests/Makefile": "run: all\n", "x.c": ""}, ["make -C tests run"]),
+    ({"pom.xml": "", CI: "run: mvn test -D a.b=${{ x }} -D c=1\n"}, ["mvn test -D c=1", "mvn -B test"]),
     ({"Makefile": "all:\nunit-test:\n", "x.c": ""}, ["make unit-test"]),
     ({"x.h": "", "test/CMakeLists.txt": "add_executable(x_test main.c)\nadd_executable(demo x.c)\n"},
      ["cmake -S test -B build-check && cmake --build build-check && ./build-check/x_test"]),

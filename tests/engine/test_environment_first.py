@@ -338,6 +338,12 @@ COULD_NOT_RUN = [
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
     (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed (.travis.yml names it)"),
     (1, "lua: t.lua:1: module 'other' not found:", ""),
+    (
+        1,
+        "ImportError: No module named 'psycopg'\nx.ImproperlyConfigured: Error loading psycopg2 or psycopg module",
+        "psycopg2 is not installed (.travis.yml",
+    ),
+    (1, "assert 1 == 2, about psycopg2", ""),
     (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
 ]
 
@@ -345,7 +351,7 @@ COULD_NOT_RUN = [
 @pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
-    manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\n"
+    manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\ninstall: pip install -U psycopg2\n"
     base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None

@@ -20,12 +20,11 @@ _SCRIPTS = (
     r"|before_\w+"
 )
 """Keys of texts that run something."""
+_DEEPEST = 60
+"""Levels of an outline: a file with more is none, and must not use up the stack."""
 _ELSEWHERE = r"(?i)\b(?:windows|macos|osx|freebsd)\b"
-_TOP = (
-    r"\$\{\{\s*github\.workspace\s*\}\}|\$\{?(?:GITHUB_WORKSPACE|CI_PROJECT_DIR|TRAVIS_BUILD_DIR|CIRRUS_WORKING_DIR)\}?"
-    r"|\$\(Build\.SourcesDirectory\)"
-)
-"""How CI services call the folder of the project."""
+_TOP = r"^\$(?:\{\{.*?\}\}|\{\w+\}|\([\w.]+\)|\w+)/?"
+"""How CI services call the folder of the project: by a variable of their own."""
 
 
 class CodeBlock(NamedTuple):
@@ -67,7 +66,7 @@ def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) ->
     named = next((one.text for one in node.inner if one.key in _NAMES and one.text), "")
     placed = next((one.text for one in node.inner if one.key in _FOLDERS and one.text), "")
     placed = placed or node.find("defaults", "run", "working-directory")
-    folder = posixpath.normpath(re.sub(_TOP, ".", placed.strip("\"'"))) if placed else folder
+    folder = posixpath.normpath(re.sub(_TOP, "./", placed.strip("\"'"))) if placed else folder
     begins = keys & {"steps", "tasks"} or (keys & {"script", "commands"} and (node.key or job < 0))
     job = next(jobs) if begins else job
     for one in node.inner:
@@ -96,13 +95,13 @@ def _read_outline(lines: Sequence[str]) -> _Node:
         indent, rest = len(line) - len(line.lstrip()), line.strip()
         if not rest or rest.startswith(("#", "---", "%")):
             continue
-        while rest == "-" or rest.startswith("- "):
+        while (rest == "-" or rest.startswith("- ")) and len(open_nodes) < _DEEPEST:
             while open_nodes[-1][0] >= indent:
                 open_nodes.pop()
             open_nodes.append((indent, _add(open_nodes[-1][1], _Node())))
             inside = rest[1:].lstrip()
             indent, rest = indent + len(rest) - len(inside), inside
-        if found := re.match(_KEY, rest):
+        if (found := re.match(_KEY, rest)) and len(open_nodes) < _DEEPEST:
             while open_nodes[-1][0] >= indent:
                 open_nodes.pop()
             open_nodes.append((indent, _add(open_nodes[-1][1], _Node(found[1] or found[2] or found[3]))))
@@ -110,15 +109,9 @@ def _read_outline(lines: Sequence[str]) -> _Node:
         indent, node = open_nodes[-1]
         if re.fullmatch(r"[|>][-+\d]*(?:\s+#.*)?", rest):
             node.text, at = _read_block(lines, at, indent, folded=rest.startswith(">"))
-        elif rest.startswith("[") and rest.endswith("]"):
-            node.inner += [_Node(text=item) for item in _split_items(rest[1:-1])]
         else:  # A text goes on on the next line.
             node.text = f"{node.text} {rest}".strip()
     return top
-
-
-def _split_items(text: str) -> list[str]:
-    return [found[0].strip() for found in re.finditer(r"\s*(?:\"[^\"]*\"|'[^']*'|[^,\"'])+", text)]
 
 
 def _add(parent: _Node, node: _Node) -> _Node:

@@ -71,10 +71,26 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
         # Nothing ran, so a module that nothing declares is as likely the one that has to be written.
-        return found if found.declared and not _is_named(found.name, base.goal) else None
+        found = found if found.declared else _find_installed_by_ci(text, base, own)
+        return found if found is not None and not _is_named(found.name, base.goal) else None
     if any(_find_elsewhere(each) is None for each in said):
         return None
-    return _find_elsewhere(text) if not report.passed else None
+    return None if report.passed else _find_elsewhere(text) or _find_installed_by_ci(text, base, own)
+
+
+def _find_installed_by_ci(text: str, base: Base, own: set[str]) -> Missing | None:
+    """What CI installs, where a check that runs no test ends with an error that names it, in whatever words."""
+    last = " ".join(text.rstrip().splitlines()[-3:])
+    for path, body in base.manifests.items() if re.search(_ERROR, last) else ():
+        for language in LANGUAGES if is_ci(path) else ():
+            lines = re.findall(rf"(?m)^.*?\b(?:{language.installs}) *(.*)$", body) if language.installs else []
+            names = (name for line in lines for name in re.findall(r"(?<![\w.$/-])[A-Za-z][\w-]{3,}(?![\w./])", line))
+            if found := next((name for name in names if name not in own and _is_named(name, last)), ""):
+                return Missing("package", found, path, language.name)
+    return None
+
+
+_ERROR = r"(?i)error|cannot|can't|could not|couldn't|unable|missing|not found|no such"
 
 
 def set_aside(report: Report, base: Base) -> dict[str, str]:

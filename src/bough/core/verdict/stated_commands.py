@@ -51,7 +51,7 @@ _HARMFUL = re.compile(
 
 _UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)([A-Za-z_]\w*)"
 """Variables that only the matrix of a CI service sets, or another line."""
-_SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
+_SETTING = r"""(?:\s+-[A-Za-z])?\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
 """An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
 
 
@@ -176,7 +176,7 @@ def _unwrap(line: str) -> str:
         bare = bare[1:-1]
     bare = re.sub(r"^(?:& )?(?=\./\S+\.ps1\b)", "pwsh -File ", bare)
     plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
-    unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
+    unset = rf"^\s+(?:-\w\s+)?\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
     return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
 
 
