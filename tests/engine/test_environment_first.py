@@ -344,6 +344,7 @@ COULD_NOT_RUN = [
         "psycopg2 is not installed (.travis.yml",
     ),
     (1, "assert 1 == 2, about psycopg2", ""),
+    (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
     (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
 ]
 

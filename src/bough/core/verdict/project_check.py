@@ -148,7 +148,12 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     joined = " && ".join(f"({check.command})" for check in reversed(places.values()))
     if len(places) > 1 and not known:
         stated.insert(0, Check(joined, f"{told[0].path} runs them"))
-    found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *named]
+    # A guide may show a part of what CI runs with a program of the project's own.
+    sure = [check for check in named if _find_own_program(check.command) in look.files]
+    guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
+    first = [check for check in stated if check.command not in guided]
+    found = [*alone, *first, *(sure if guided else ()), *stated]
+    found += [*(Check(hit.command, hit.why) for hit in known if not hit.alone), *named]
     unique = {check.command: check for check in reversed(found)}
     return [
         # Of several that run one after the other, none reports for all.
@@ -157,6 +162,10 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         )
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
+
+
+def _find_own_program(command: str) -> str:
+    return next((part[0].text.removeprefix("./") for part in split_commands(command)), "")
 
 
 def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:
