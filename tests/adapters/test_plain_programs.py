@@ -147,3 +147,9 @@ def test_the_example_is_a_test_of_what_was_changed() -> None:
     assert find_example(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
     assert find_example(form, paths, ["lib/other.py"]) == "tests/test_more.py"
     assert find_example(form, ["lib/more.py"], ["lib/more.py"]) == ""
+
+
+def test_a_command_that_finds_tests_by_their_names_is_no_plain_program() -> None:
+    files = {"test/a_test.exs": "assert Shelf.fee(1) == 10\n", "lib/shelf.ex": "", "mix.exs": ""}
+    assert make_plain_check([(files, [])], list(files), "mix test") is None
+    assert make_plain_check([(files, [])], list(files), "elixir test/a_test.exs") is not None

@@ -81,6 +81,24 @@ def test_data_that_only_tests_read() -> None:
     assert not put_back({**product, **before}, {**product, **after}).changed
 
 
+def test_a_package_that_only_tests_import_in_a_block() -> None:
+    files = {
+        "stat.go": "package stat\n\nfunc Median(n []float64) float64 { return n[0] }\n",
+        "near/near.go": "package near\n\nfunc Equal(a, b float64) bool { return a-b < 1e-9 }\n",
+        "stat_test.go": 'package stat\n\nimport (\n\t"testing"\n\n\t"example.com/stat/near"\n)\n',
+    }
+    changes = [FileChange("M", "near/near.go")]
+    assert restore_test_side(changes, files, files, "go test ./...", ()).paths == ("near/near.go",)
+    shared = {**files, "stat.go": 'package stat\n\nimport (\n\t"example.com/stat/near"\n)\n\nfunc Median() {}\n'}
+    assert restore_test_side(changes, shared, shared, "go test ./...", ()).paths == ()
+
+
+def test_a_module_in_a_language_without_a_record_is_product() -> None:
+    files = {"fraction.ml": "let simplify (a, b) = (a, b)\n", "tests.ml": '#mod_use "fraction.ml";;\nopen Fraction\n'}
+    changes = [FileChange("M", "fraction.ml")]
+    assert restore_test_side(changes, files, files, "ocaml tests.ml", ()).paths == ()
+
+
 def test_a_part_of_package_json() -> None:
     was = {"version": "1", "scripts": {"test": "jest"}, "dependencies": {"a": "1"}}
     now = {"version": "2", "scripts": {"test": "true"}, "dependencies": {"a": "2"}}

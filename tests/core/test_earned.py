@@ -71,6 +71,15 @@ def missing(task: Task) -> list[int]:
 ONE, TWO = requirement(1), requirement(2)
 
 
+def test_a_check_that_cannot_be_made_to_fail_has_to_be_examined() -> None:
+    verdict = replace(PASSED, fixed=("the check",), unfalsified=True)
+    at = seen(task(ONE, verdict=verdict), check=True)
+    assert missing(at) == [1] and not earned.is_shown_by_others(at)
+    assert missing(probed(at)) == [] and not earned.is_shown_by_others(probed(at))
+    asked = seen(task(ONE, verdict=replace(verdict, unfalsified=False)), check=True)
+    assert missing(asked) == [] and earned.is_shown_by_others(asked)
+
+
 def test_a_passing_check_alone_shows_nothing() -> None:
     at = seen(task(ONE))
     assert missing(at) == [1]

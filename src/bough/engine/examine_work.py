@@ -175,7 +175,8 @@ async def _explain_skip(task: Task, runtime: TaskRuntime) -> str:
         if any(one.how == "check" for one in earned.list_shown(task)):
             return "your own check failed before the work and passes now"
         return "tests that failed before the work pass now"
-    if task.id != GOAL and verdict is not None and verdict.fixed and len(earned.list_asked(task)) == 1:
+    alone = len(earned.list_asked(task)) == 1
+    if task.id != GOAL and verdict is not None and verdict.fixed and alone and not verdict.unfalsified:
         return "tests that failed before the work pass now"
     changed = [change.path for change in await runtime.ports.workspaces.changes(task.base, task.tree)]
     if task.id != GOAL and all(is_test_path(path) or is_document(path) for path in changed):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
-from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
+from bough.adapters.verifiers.claim import NOT_ASKED, CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
@@ -119,6 +119,7 @@ class Judge:
             fixed=() if failed else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
+            unfalsified=work.canary.startswith(NOT_ASKED),
         )
         return _attach_output(verdict, ran, work.task)
 

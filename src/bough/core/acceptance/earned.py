@@ -49,8 +49,8 @@ def is_shown_by_others(task: Task) -> bool:
     """Something that the agent did not write shows all of it: nobody has to examine it. An agent that adds tests of its
     own found that the others do not say all of it."""
     verdict = task.acceptance.verdict
-    own = verdict is not None and (verdict.added or verdict.changed)
-    return not own and not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
+    doubtful = verdict is not None and (verdict.added or verdict.changed or verdict.unfalsified)
+    return not doubtful and not list_missing(task) and all(one.how in ("check", "tests") for one in list_shown(task))
 
 
 def has_nothing_to_run(task: Task) -> bool:
@@ -84,11 +84,13 @@ def _show_by_running(one: Requirement, task: Task, seen: Difference) -> Shown | 
     alone = sum(other.kind == "behaviour" for other in list_asked(task)) == 1
     if not alone and task.rules.acceptance.examine != "never":
         return None
-    if seen.check and not verdict.changed:
-        return Shown(one.number, "check")
-    if verdict.fixed:
-        return Shown(one.number, "tests", verdict.fixed[:NAMED])
     examined = isinstance(task.examination.examined, Examined) or task.rules.acceptance.examine == "never"
+    # What cannot be made to fail by wrong expected values may not be what decides.
+    sound = examined or not verdict.unfalsified or bool(verdict.added or verdict.changed)
+    if seen.check and not verdict.changed and sound:
+        return Shown(one.number, "check")
+    if verdict.fixed and sound:
+        return Shown(one.number, "tests", verdict.fixed[:NAMED])
     if alone and seen.tests and examined:
         return Shown(one.number, "author", seen.tests[:NAMED])
     return None

@@ -92,14 +92,14 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """What it expected: the lines that the work changed, as they were."""
     now: str = ""
     """The same lines as they are now; empty: they are gone."""
-    source: str = ""
-    """The test with both, as a diff."""
     said: str = ""
     """What it reports about the new code."""
     asked: bool = True
     """False: it no longer runs, because what it uses is gone."""
     own: bool = False
     """An earlier step of the same run wrote it."""
+    source: str = ""
+    """The test with `was` and `now`, as a diff."""
 
     @property
     def change(self) -> str:
@@ -184,6 +184,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     advice: tuple[Remark, ...] = ()
     canary: str = ""
     """The result of the tests with falsified expected values, as a phrase; empty: not tried."""
+    unfalsified: bool = False
+    """In no test that carries the claim could an expected value be made wrong, so the canary shows nothing."""
 
     @property
     def score(self) -> int:

@@ -108,8 +108,9 @@ def count_told(output: str) -> int:
     outcome each."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
-    outcome = r"(?:not )?ok|OK|PASS(?:ED)?|FAIL(?:ED)?|[✓✔√✗✘]"
-    lines = re.findall(rf"(?m)^\W{{0,4}}(?:{outcome})\W{{0,3}}\w|^\w.*(?:\.\.|:) *(?:{outcome})$", output)
+    outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
+    said = strip_ansi(output)
+    lines = re.findall(rf"(?m)^\W{{0,4}}(?:{outcome})\W{{0,3}}\w|^\s*\w.*(?:\.\.|:) *(?:{outcome})\W*$", said)
     return max(map(int, numbers), default=len(lines))
 
 

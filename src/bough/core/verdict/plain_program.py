@@ -174,9 +174,10 @@ def _rename_tests(
                 text = re.sub(rf"(?<![\w-]){re.escape(old_stem)}(?![\w-])", new_stem, text)
         return text
 
-    files = {tests[path]: change(texts[path]) for path in tests}
-    files |= {path: changed for path in recipes if (changed := change(texts[path])) != texts[path]}
-    return change(command), files, list(tests)
+    changed = {path: new for path in recipes if (new := change(texts[path])) != texts[path]}
+    if change(command) == command and not changed:
+        return None  # It finds tests by their names, and would find none.
+    return change(command), {tests[path]: change(texts[path]) for path in tests} | changed, list(tests)
 
 
 def _make_name(path: str, number: int, mixed: Collection[str]) -> str:

@@ -26,7 +26,10 @@ _EXPECTING = (
     r"|assert_\w+|checks?|check_\w+|verify\w*|compare\w*|match(?:es|er|ers)?|oracles?|references?|truths?|same\w*|equal\w*|differ\w*)(?:$|[\W_])"
 )
 """Names of what something is compared with, or of what compares."""
-_BEHAVES = r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
+_BEHAVES = (
+    r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
+    r"|\blet\s+(?:rec\s+)?\w+\s+[(\w]|\((?:defun|define)\b"
+)
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
 
 
@@ -62,7 +65,13 @@ def loads(text: str, path: str) -> bool:
     """Whether code loads a module or sources a script, by the name of its file."""
     name = find_stem(path)
     stem = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
-    return name in text and any(re.search(stem, line) and is_loading(line) for line in text.splitlines())
+    if name not in text:
+        return False
+    lines = text.splitlines()
+    # What a bracket after the word encloses is loaded too: `import (` and a line for each.
+    inside = re.finditer(rf"(?ms)^[^\n]*(?:{_LOADS})[^\n()]*\(\n(.*?)^\s*\)", text)
+    listed = (line for block in inside for line in block[1].splitlines())
+    return any(re.search(stem, line) for line in (*filter(is_loading, lines), *listed))
 
 
 class ReadFiles:

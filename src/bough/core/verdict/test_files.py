@@ -77,9 +77,15 @@ def split_words(command: str) -> frozenset[str]:
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 
+@lru_cache(maxsize=8)
+def _list_code_suffixes(command: str) -> frozenset[str]:
+    """The suffixes of what a command runs: in a language that has no record, other files with them are code too."""
+    return frozenset(map(find_suffix, split_words(command))) - DATA - {""}
+
+
 def is_watched(path: str, command: str = "") -> bool:
     """Its text is relevant: code, configuration, or what the command names."""
-    if is_code(path):
+    if is_code(path) or find_suffix(path) in _list_code_suffixes(command):
         return not is_foreign(path)
     return is_configuration(path) or path in split_words(command)
 
@@ -206,9 +212,14 @@ def expand_command(command: str, before: Mapping[str, str]) -> str:
 
 def _find_read(paths: Collection[str], before: Mapping[str, str], called: str, command: str, request: str) -> list[str]:
     """Files, wherever they lie, that the check of the base reads and that are not what it tests."""
-    reading = ReadFiles(before, called, is_test_file, lambda path: is_code(path) and not is_foreign(path))
+    runs_code = _list_code_suffixes(command)
+
+    def is_code_here(path: str) -> bool:
+        return (is_code(path) or find_suffix(path) in runs_code) and not is_foreign(path)
+
+    reading = ReadFiles(before, called, is_test_file, is_code_here)
     # In a language that has no record, what defines something is code.
-    code = {path for path in paths if is_code(path) or (not is_data(path) and behaves(before.get(path, "")))}
+    code = {path for path in paths if is_code_here(path) or (not is_data(path) and behaves(before.get(path, "")))}
     # What the command itself names is what the person wants tested, unless it compares something with it, or gives it
     # to code of the project.
     tested = re.sub(r"[^|;&\n]*\b(?:diff|cmp|comm)\b[^|;&\n]*", "", command)
