@@ -116,7 +116,7 @@ def judge(project: dict[str, str], status: int, found: dict[str, object]) -> str
         return "" if told else f"the way out does not say {project['says']}: {found.get('way_out')}"
     if project["result"] == "fails":
         return "" if status == 1 else f"it fails by hand, and here ends with exit status {status}"
-    ran = int(str(found.get("passed", 0))) + int(str(found.get("failed", 0)))
+    ran = sum(int(str(found.get(kind, 0))) for kind in ("passed", "failed", "told"))
     if status == 2:
         return f"said to lack something: {found.get('lacking')}"
     silent = project.get("shows") == "status" and status == 0
@@ -212,7 +212,10 @@ def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("names", nargs="*")
     asked.add_argument("--to", type=Path, required=True)
-    asked.add_argument("--half", choices=("open", "kept", "fresh", "late", "last-open", "last-kept", "newest"))
+    asked.add_argument(
+        "--half",
+        choices=("open", "kept", "fresh", "late", "last-open", "last-kept", "newest", "fresh2-open", "fresh2-kept"),
+    )
     asked.add_argument("--no-time", action="store_true", help="do not run the command by hand as well")
     asked.add_argument("--plant", action="store_true", help="whole runs with a scripted model")
     chosen = asked.parse_args()
@@ -247,7 +250,8 @@ def main() -> int:
         bare = time_bare(found["command"], to, clean) if timed else 0.0
         slow += bare > 0 and took > bare * 1.2 + 1
         counts = (
-            f"{found.get('passed', 0)} passed, {found.get('failed', 0)} failed, {len(found.get('aside', {}))} aside"
+            f"{found.get('passed', 0)} passed, {found.get('failed', 0)} failed, {len(found.get('aside', {}))} aside, "
+            f"{found.get('told', 0)} told"
         )
         print(f"{project['name']:18} {'right' if not wrong else 'WRONG'}  {found.get('command', '')}  ({counts}; "
               f"{took:.1f} s; alone {bare:.1f} s)  {wrong or found.get('lacking', '')}", flush=True)  # fmt: skip

@@ -199,6 +199,9 @@ def test_long_outputs_are_read_in_time() -> None:
         ("Passed: 3", None),
         ("Success/Total: 54/57 (9 pending, assertions: 70/79)\nElapsed time: 6.70 sec.\n", (54, 3, 0)),
         ("== 3 tests passed, 1 failed ==\n", (3, 1, 0)),
+        ("# Ran 11 tests, 3 skipped, 0 failed.\n", (8, 0, 3)),
+        ("11/12 tests passed\n", (11, 1, 0)),
+        ("tests: 32, failures: 1, errors: 2\n", (29, 3, 0)),
         ("all but 2 passed, 1 failed to start", None),
     ],
 )

@@ -124,12 +124,23 @@ COULD_NOT_RUN = [
         "nightly-x86 is not installed",
     ),
     (1, 'connection to server at "localhost" (::1), port 54 failed: Connection refused', "localhost:54"),
+    (1, "lua: t.lua:1: module 'luaunit' not found:", "luaunit is not installed (.travis.yml names it)"),
+    (1, "lua: t.lua:1: module 'other' not found:", ""),
+    (
+        1,
+        "ImportError: No module named 'psycopg'\nx.ImproperlyConfigured: Error loading psycopg2 or psycopg module",
+        "psycopg2 is not installed (.travis.yml",
+    ),
+    (1, "assert 1 == 2, about psycopg2", ""),
+    (1, "# bats_load_safe: Could not find '/p/test/../node_modules/bats-support/load'[.bash]", "bats-support is not"),
+    (1, '  Could not find a package configuration file provided by "GTest" with', "GTest is not installed"),
 ]
 
 
 @pytest.mark.parametrize(("status", "said", "lacks"), COULD_NOT_RUN)
 def test_what_a_check_lacks_is_read_from_its_output(status: int, said: str, lacks: str) -> None:
     manifests = {"cpanfile": "requires 'Try::Tiny';", "Gemfile": 'gem "rack"', "tox.ini": "deps = pytest-cov"}
+    manifests[".travis.yml"] = "before_script: luarocks install luaunit\nenv: other\ninstall: pip install -U psycopg2\n"
     base = Base(manifests, ["pair.py", "lib/pair/it.rb", "mvn.txt", "dune"])
     found = find_missing(status, "mvn test", said, Report("exit status"), base)
     assert lacks in str(found) if lacks else found is None

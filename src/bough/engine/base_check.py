@@ -40,7 +40,7 @@ async def find_check(
     run: Run, task: Task, ports: Ports, say: Callable[[str], None]
 ) -> tuple[e.CheckScouted, e.BaseChecked | None]:
     """What was proposed and why it does not count, and what the one that counts reports."""
-    from bough.core.verdict.project_check import is_harmless, rank_told
+    from bough.core.verdict.stated_commands import is_harmless, rank_told
 
     paths = await ports.workspaces.paths(task.base)
     if len(paths) < FEWEST_FILES:

@@ -18,9 +18,9 @@ from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.language import Installation, Missing
 from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
 from bough.core.verdict.paths import is_made_folder, last_segment
-from bough.core.verdict.project_check import find_setup
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
+from bough.core.verdict.stated_commands import find_setup
 from bough.trust.files import Place
 
 Read = Callable[[str], str | None]
@@ -83,6 +83,7 @@ class CheckEnvironment(Struct, frozen=True):
             exit_status=known.exit_status,
             passed=report.passed,
             failed=report.failed,
+            told=known.told,
             seconds=known.seconds,
             lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
             way_out=known.way_out,

@@ -28,9 +28,10 @@ from bough.core.verdict.check_run import CRASHED, Baseline, MixedRun
 from bough.core.verdict.discover import discover_check, list_checks
 from bough.core.verdict.language import DATA, is_test_path
 from bough.core.verdict.paths import find_suffix
-from bough.core.verdict.project_check import find_runner_behind, rank_told, shows_runner
+from bough.core.verdict.project_check import find_runner_behind, shows_runner
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, find_runner
+from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign, is_product
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
@@ -113,9 +114,9 @@ class CheckFinder:
         return await self._workspaces.graft(tree, tree, (), dict.fromkeys(product[:MOST_BROKEN], BROKEN))
 
     async def count_test_files(self, task: Task) -> int:
-        """How many files of the base are named like tests: a suite has a test in each."""
-        paths = await self._workspaces.paths(task.base)
-        return sum(not is_foreign(path) and is_code(path) and find_language(path).is_test_name(path) for path in paths)
+        """How many files of the base are named like tests, without those of examples: a suite has a test in each."""
+        own = [path for path in await self._workspaces.paths(task.base) if not is_foreign(path) and is_code(path)]
+        return sum(find_language(path).is_test_name(path) and not path.startswith("example") for path in own)
 
     async def list_others(self, task: Task, check: Check) -> list[Check]:
         """The other candidates for a task's check at its base."""
@@ -215,14 +216,14 @@ class ProjectVerifier:
     async def _choose(self, task: Task, tried: Sequence[tuple[Check, Baseline]]) -> tuple[Check, Baseline]:
         """The one that runs the most tests; one that lacks something that can be installed comes before one that does
         not even start. Failing tests are no reason to switch: the suite that shows the person's bug is the right one.
-        Where one lacks only what can be installed, another takes its place when it runs as much: a few tests that
+        Where one lacks only what can be installed, another takes its place when it runs at least half: a few tests that
         happen to run here prove little."""
         first = tried[0][1]
         least = await self._finder.count_test_files(task) if any(known.lacking for _, known in tried) else 0
         worth = [
             (each, known)
             for each, known in tried
-            if (known.ran_tests >= least and not (first.lacking and known.aside)) or known.lacking or known is first
+            if (known.ran_tests * 2 >= least and not (first.lacking and known.aside)) or known.lacking or known is first
         ]
         return max(worth, key=lambda one: (one[1].ran_tests, one[1].is_telling, one[1].lacking != ""))
 

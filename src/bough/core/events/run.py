@@ -104,6 +104,8 @@ class BaseChecked(Event, frozen=True):
     """None when it was killed."""
     passed: int = 0
     failed: int = 0
+    told: int = 0
+    """Tests that the output speaks of in words of its own, where no report and no closing line counts them."""
     seconds: float = 0.0
     lacking: str = ""
     """What it lacks to say anything. Then the run halts."""

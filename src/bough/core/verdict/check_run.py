@@ -104,10 +104,14 @@ def merge_worse(one: Report, other: Report) -> Report:
 
 
 def count_told(output: str) -> int:
-    """How many tests an output of no known runner speaks of: numbers before words that mean tests, or points of TAP."""
+    """How many tests an output of no known runner speaks of: numbers before words that mean tests, or lines with one
+    outcome each."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
-    return max(map(int, numbers), default=len(re.findall(r"(?m)^(?:not )?ok \d+", output)))
+    outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
+    said = strip_ansi(output)
+    lines = re.findall(rf"(?m)^\W{{0,4}}(?:{outcome})\W{{0,3}}\w|^\s*\w.*(?:\.\.|:) *(?:{outcome})\W*$", said)
+    return max(map(int, numbers), default=len(lines))
 
 
 _READ = 20_000

@@ -12,12 +12,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, Report
 from bough.core.shell_syntax import split_commands
 from bough.core.verdict.language import Missing
 from bough.core.verdict.paths import find_stem, is_made_folder, last_segment, parent_folder
 from bough.core.verdict.registry import LANGUAGES
+from bough.core.verdict.stated_commands import is_ci
 
 _SUBMODULES = ".gitmodules"
 _DEPENDENCY_FILES = "|".join(
@@ -41,8 +43,8 @@ class Base(Struct, frozen=True):
 
 
 def names_dependencies(path: str) -> bool:
-    """Whether a file says what a project needs to be installed."""
-    return re.search(_DEPENDENCY_FILES, path) is not None
+    """Whether a file says what a project needs to be installed, or what CI installs for it."""
+    return re.search(_DEPENDENCY_FILES, path) is not None or is_ci(path)
 
 
 def find_missing(exit_status: int | None, command: str, text: str, report: Report, base: Base) -> Missing | None:
@@ -69,10 +71,26 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
     found = next(filter(None, (_find_package([each], base, own) for each in (*said, text))), None)
     if found is not None:
         # Nothing ran, so a module that nothing declares is as likely the one that has to be written.
-        return found if found.declared and not _is_named(found.name, base.goal) else None
+        found = found if found.declared else _find_installed_by_ci(text, base, own)
+        return found if found is not None and not _is_named(found.name, base.goal) else None
     if any(_find_elsewhere(each) is None for each in said):
         return None
-    return _find_elsewhere(text) if not report.passed else None
+    return None if report.passed else _find_elsewhere(text) or _find_installed_by_ci(text, base, own)
+
+
+def _find_installed_by_ci(text: str, base: Base, own: set[str]) -> Missing | None:
+    """What CI installs, where a check that runs no test ends with an error that names it, in whatever words."""
+    last = " ".join(text.rstrip().splitlines()[-3:])
+    for path, body in base.manifests.items() if re.search(_ERROR, last) else ():
+        for language in LANGUAGES if is_ci(path) else ():
+            lines = re.findall(rf"(?m)^.*?\b(?:{language.installs}) *(.*)$", body) if language.installs else []
+            names = (name for line in lines for name in re.findall(r"(?<![\w.$/-])[A-Za-z][\w-]{3,}(?![\w./])", line))
+            if found := next((name for name in names if name not in own and _is_named(name, last)), ""):
+                return Missing("package", found, path, language.name)
+    return None
+
+
+_ERROR = r"(?i)error|cannot|can't|could not|couldn't|unable|missing|not found|no such"
 
 
 def set_aside(report: Report, base: Base) -> dict[str, str]:
@@ -151,7 +169,15 @@ def _list_own_names(paths: Collection[str]) -> set[str]:
 def _find_package(said: Iterable[str], base: Base, own: set[str]) -> Missing | None:
     texts = list(said)
     found = [hit for language in LANGUAGES if (hit := language.find_missing(texts, base.manifests, own))]
+    found = [hit if hit.declared else _find_in_ci(hit, base) for hit in found]
     return next((hit for hit in found if hit.declared), found[0] if found else None)
+
+
+def _find_in_ci(missing: Missing, base: Base) -> Missing:
+    """What nothing else declares, declared by a line of CI that installs it."""
+    wanted = rf"(?im)^.*\b(?:install|add|get|require|update)\b.*(?<![\w/.-]){re.escape(missing.name)}(?![\w/-])"
+    where = next((path for path, text in base.manifests.items() if is_ci(path) and re.search(wanted, text)), "")
+    return replace(missing, why=where, declared=True) if where else missing
 
 
 def _find_empty_submodule(text: str, base: Base) -> Missing | None:

@@ -4,10 +4,6 @@ The commands are candidates, the most trusted first: what its CI runs, what its 
 what the runners that bough knows would run. Which of them works is found by running them; nothing here is certain.
 The nearest project counts: the person's folder, and upward from there. Only when there is none are folders below
 considered, and then all of them: no project is proven by another's tests.
-
-One reader serves CI configuration, task files and guides. A file is not parsed, because there are dozens of formats:
-each of its lines is stripped of markup, and what is left counts when its first word is a program that somebody asks
-about. What a line means is tried, not guessed: a command that was misread does not start or runs no test.
 """
 
 from __future__ import annotations
@@ -16,202 +12,21 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Check, Dependent
 from bough.core.shell_syntax import find_folder, find_scripts, split_commands
-from bough.core.verdict.language import Language, is_test_path
-from bough.core.verdict.paths import find_stem, find_suffix, last_segment, list_parents, parent_folder
+from bough.core.verdict.language import is_test_path
+from bough.core.verdict.paths import find_stem, find_suffix, is_made_folder, last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
 from bough.core.verdict.registry import LANGUAGES, RUNNERS, find_language, find_runner, recognise
 from bough.core.verdict.runner import ProjectCommand
-
-_CI = (
-    r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.circleci/config\.yml|\.travis\.yml|\.?appveyor\.yml|Jenkinsfile"
-    r"|(?:\.azure-pipelines/)?azure-pipelines[^/]*\.yml|bitbucket-pipelines\.yml|\.cirrus\.(?:yml|star)|\.drone\.yml"
-    r"|\.woodpecker(?:/[^/]+)?\.ya?ml|\.builds/[^/]+\.yml|\.buildkite/[^/]+\.ya?ml|\.semaphore/[^/]+\.yml"
-)
-_GUIDES = r"(?:\.github/|docs?/)?(?:CONTRIBUTING|HACKING|DEVELOP\w*|README|TESTING)[^/]*\.?(?:md|rst|txt|adoc)?"
-_TASK_FILES = "|".join(language.task_files for language in LANGUAGES if language.task_files)
-_LARGEST = 100_000
-_MOST_FILES = 20
-
-_LABELS = r"\s*(?:[-*]\s+)?(?:name|uses|if|description|title|deps)\s*[:=]"
-"""Lines that run nothing, whatever they name."""
-_KEY = r"(?:[-*]\s+)?(?:[\w.-]+\s*[:=]\s*|\"[\w./-]+\"\s*=\s*)?(?:[|>][-+]?)?\s*"
-"""What stands before a command on a line: `- run: `, `test = `, `script: `."""
-_FOLDED = r"(?m)^([ \t]*)((?:- +)?[\w.-]+:[ \t]*)>[-+]?[ \t]*\n((?:\1[ \t]+\S.*\n?|[ \t]*\n)+)"
-"""A text of several lines in YAML that stands for one."""
-_PROMPT = r"(?:[$%❯#]\s+)?"
-_CALL = r"\b(?:run|sh|call|system|execute)\(?\s*((?:[\"'][^\"'\n]*[\"'][\s,]*)+)"
-_PLACEHOLDER = (
-    r"\{(?:env_?bin_?dir|tox_?ini_?dir)\}/|\{(?:posargs|args)(?::([^{}]*))?\}|\$\{?(?:ARGS|TESTARGS|PYTEST_ARGS)\}?"
-    r"|\"?\$@\"?"
-)
-_HARMFUL = re.compile(
-    r"\b(?:docker|docker-compose|podman|compose|kubectl|helm|terraform|sudo|ssh|scp|rsync|curl|wget|systemctl|service"
-    r"|deploy\w*|publish\w*|release|upload|twine|push|serve|start|up|down|login)\b"
-)
-"""Words of commands that leave the machine, start services or ask for more rights: never tried unasked."""
-
-
-_UNSET = r"\$\{?(?!(?:PWD|HOME|PATH|PYTHONPATH|SHELL|TMPDIR)\b)[A-Z_][A-Z0-9_]*\b"
-"""Variables that only the matrix of a CI service sets."""
-_SETTING = r"""\s+-{0,2}[\w.-]+=(?:"[^"\n]*"|'[^'\n]*'|(?:\$\{\{.*?\}\}|\S)+)"""
-"""An argument that gives something a value, which has one without it, too: `LUA=$LUA`, `--basetemp={envtmpdir}`."""
-
+from bough.core.verdict.stated_commands import BUILDS, Stated, is_ci, is_guide, is_harmless, list_commands
 
 _IN_FOLDER = r"\s(?:-C|--test-dir|--build)[ =](?!/)([\w./-]+)"
 """The folder of a build that a command is about: before that was built, it is not there."""
-_BUILDS = re.compile(
-    r"(?:\w+=(?:'[^']*'|\"[^\"]*\"|\S*)\s+)*"
-    rf"(?:{'|'.join(language.builds for language in LANGUAGES if language.builds)})"
-)
-"""Commands that build what tests need."""
 _BY_DEFAULT = "|".join(language.tests_by_default for language in LANGUAGES if language.tests_by_default)
-
-
-class Stated(NamedTuple):
-    """A command that a file of the project runs."""
-
-    command: str
-    path: str
-    built: str = ""
-    """What CI runs before it in the same job to build the project; empty: nothing."""
-
-
-def list_commands(look: ProjectFiles) -> Iterator[Stated]:
-    """The most trusted first: CI configuration and the scripts that it runs, then task files, then guides; as often
-    as they occur."""
-    for pattern in (_CI, _TASK_FILES, _GUIDES):
-        scripts: dict[str, str] = {}
-        named = [path for path in look if path.count("/") < 3 and pattern and re.fullmatch(pattern, path)]
-        # One that is named after tests says more about them than one for documents or releases.
-        for path in sorted(named, key=lambda path: "test" not in path.lower())[:_MOST_FILES]:
-            for one in _list_lines(path, look.text(path)[:_LARGEST]):
-                yield one
-                if pattern is _CI and (script := _find_shell_script(one.command, look)):
-                    scripts.setdefault(script, path)
-        for script, path in list(scripts.items())[:_MOST_FILES]:
-            yield from _list_lines(path, look.text(script)[:_LARGEST])
-
-
-def _find_shell_script(command: str, look: ProjectFiles) -> str:
-    """The file of the project that a command runs in a shell; empty: none."""
-    words = [word.text for word in (split_commands(command) or ((),))[0]]
-    named = words[1:2] if words[:1] in (["bash"], ["sh"]) else words[:1]
-    found = named[0].removeprefix("./") if named else ""
-    return found if found in look.files and find_suffix(found) in ("", "sh", "bash") else ""
-
-
-def rank_told(path: str) -> int:
-    """How much a file says about how a project is tested, 1 the most; 0: nothing."""
-    if path.count("/") > 2:
-        return 0
-    kinds = (_CI, _TASK_FILES, r"(?:[^/]+/)?(?:[Mm]ake|[Rr]ake|[Bb]uild|[Tt]est)[^/]*", _GUIDES)
-    return next((rank for rank, kind in enumerate(kinds, 1) if kind and re.fullmatch(kind, path)), 0)
-
-
-def is_ci(path: str) -> bool:
-    return re.fullmatch(_CI, path) is not None
-
-
-def is_guide(path: str) -> bool:
-    return re.fullmatch(_GUIDES, path) is not None
-
-
-def is_harmless(command: str) -> bool:
-    """Whether a command can be tried: it does no harm, and nothing in it is known to a CI service or a reader alone."""
-    return not (_HARMFUL.search(command) or re.search(rf"\$\{{\{{|<<|<[\w-]+>|{_UNSET}", command))
-
-
-def find_setup(language: Language, look: ProjectFiles) -> tuple[str, str]:
-    """The command that installs what a project of this language needs, and the file that shows it; empty: nothing
-    does. What CI runs comes before what a lock file stands for."""
-    for found in list_commands(look):
-        shown = language.installs and re.match(rf"(?:{language.installs})", found.command)
-        tools = re.search(r"\s(?:-g|--global|--user)\b", found.command)  # Of the machine, not of the project.
-        if shown and not tools and is_harmless(found.command) and re.fullmatch(_CI, found.path):
-            return found.command, found.path
-    for pattern, command in language.setups:
-        if named := next((path for path in look.near if re.fullmatch(pattern, path)), ""):
-            return command.replace("{file}", named), named
-    return "", ""
-
-
-def _list_lines(path: str, text: str) -> Iterator[Stated]:
-    folder, builds, ci = "", list[str](), is_ci(path)
-    placed = "".join(_place(block) for block in re.split(r"(?m)^(?=\s*- )", text)) if ci else text
-    folded = re.sub(_FOLDED, lambda found: f"{found[1]}{found[2]}{' '.join(found[3].split())}\n", placed)
-    for line in _list_code(path, re.sub(r"\\\n\s*", " ", folded)):
-        if re.match(r"\s*(?:-\s+)?(?:name|run|script|steps|jobs)\s*:", line):
-            folder = ""  # Another shell.
-        builds = [] if re.match(r"\s*(?:steps|jobs)\s*:", line) else builds
-        for command in (*_unwrap_calls(line), _unwrap(line)):
-            words = split_commands(command)
-            if not words:
-                continue
-            if words[0][0].text == "cd" and len(words) == 1 and len(words[0]) == 2:
-                folder = words[0][1].text
-                continue
-            inside = folder and not folder.startswith(("/", "~", "$", "-"))
-            found = f"cd {folder} && {command}" if inside else command
-            yield Stated(found, path, " && ".join(builds))
-            if ci and _BUILDS.match(command) and is_harmless(found) and found not in builds:
-                builds.append(f"({found})" if inside else found)
-
-
-def _place(step: str) -> str:
-    """A step of CI whose commands change to the folder that the step names."""
-    named = re.search(r"(?m)^\s*(?:- )?(?:working-directory|workingDirectory|dir):\s*[\"']?([\w./-]+)[\"']?\s*$", step)
-    if not named:
-        return step
-    several = re.sub(r"(\brun:[ \t]*\|[-+]?[ \t]*\n)([ \t]*)", rf"\1\2cd {named[1]}\n\2", step)
-    return re.sub(r"(\brun:[ \t]*)(?=[^\s|>])", rf"\1cd {named[1]} && ", several)
-
-
-def _unwrap(line: str) -> str:
-    """The command of a line, without list marks, keys, prompts, quotes and placeholders."""
-    bare = "" if re.match(_LABELS, line) else re.sub(rf"^\s*{_KEY}{_PROMPT}", "", line).rstrip(" \t,|>")
-    bare = bare[1:-1].strip() if bare.startswith("[") and bare.endswith("]") else bare
-    if len(bare) > 1 and bare[0] in "\"'" and bare.rfind(bare[0]) == len(bare) - 1:
-        bare = bare[1:-1]
-    bare = re.sub(r"^(?:& )?(?=\./\S+\.ps1\b)", "pwsh -File ", bare)
-    plain = re.sub(_PLACEHOLDER, lambda found: found[1] or "", bare).strip()
-    unset = rf"^\s+\w.*(?:\$\{{\{{|{_UNSET})|=\{{[a-z_]+\}}"
-    return re.sub(_SETTING, lambda found: "" if re.search(unset, found[0]) else found[0], plain)
-
-
-def _unwrap_calls(line: str) -> Iterator[str]:
-    """`session.run("tool", "-v")`, `sh 'make check'`."""
-    for found in re.finditer(_CALL, line):
-        yield " ".join(re.findall(r"[\"']([^\"'\n]*)[\"']", found[1]))
-
-
-def _list_code(path: str, text: str) -> Iterator[str]:
-    """The lines of a file; of a guide only its code, whose other lines may begin with the name of a program too."""
-    if is_ci(path):
-        yield from (line for line in text.splitlines() if not line.lstrip().startswith("#"))
-        return
-    if find_suffix(path) not in ("md", "rst", "txt", "adoc", "") or _is_task_file(path):
-        yield from text.splitlines()
-        return
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif fenced or line.startswith(("    ", "\t", "$ ")):
-            yield line
-        else:
-            yield from re.findall(r"`([^`\n]+)`", line)
-
-
-def _is_task_file(path: str) -> bool:
-    return bool(_TASK_FILES) and re.fullmatch(_TASK_FILES, path) is not None
-
-
 _MANIFESTS = {name: language for language in LANGUAGES for name in language.manifests}
 """What makes a folder a project of its own."""
 MOST_DEPENDENTS = 4
@@ -227,6 +42,7 @@ _INSTALLS = re.compile("|".join(language.installs for language in LANGUAGES if l
 _TESTY = r"(?i)(?:^|[-_.])(?:run)?[-_]?(?:unit)?tests?(?:$|[-_.\d])"
 _TARGET = r"(?:(?:unit|quick|fast)[-_:]?)?tests?(?:[-_:](?:unit|all|ci|run|only|py\d*))?|specs?|verify"
 """Names of targets and scripts that run tests."""
+_ABOUT = r"(?i)(?<![a-z])(?:self|run)?tests?(?![a-z])"
 _CI_TARGET = rf"(?:\+?[\w.+-]+[/:])?(?:{_TARGET}|run[-_]?tests?)"
 _NO_PROGRAMS = frozenset(
     """cat cd chmod cp echo else exit export for git grep if image key ls mkdir mv needs printf rm run set stage tar
@@ -321,41 +137,85 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     """The candidates of the project in this very folder, with their commands as run from there."""
     known = [hit for runner in RUNNERS for hit in runner.projects(look)]
     alone = [Check(hit.command, hit.why) for hit in known if hit.alone]
-    files = [one for one in list_commands(look) if look.has_folder(find_folder(one.command))]
-    told = list(_list_stated(look, known, files))
+    files = [placed for one in list_commands(look) if (placed := _place(one, look))]
+    told = list(_list_stated(look, known, [one for one in files if not one.command.startswith("mkdir ")]))
     stated = [Check(found.command, f"{found.path} runs it") for found in told if _is_there(found, look)][:MOST_STATED]
-    built = next((found for found in told if found.built), None)
-    if built:
-        stated.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
-    others = [
-        Check(found.command, f"{found.path} runs it")
-        for found in files
-        if _is_ci_test(found, look) and _is_there(found, look)
-    ]
-    found = [*alone, *stated, *(Check(hit.command, hit.why) for hit in known if not hit.alone), *others]
+    _add_built(stated, told)
+    others = sorted((one for one in files if _is_unknown_test(one, look)), key=lambda one: not one.named)
+    named = [Check(found.command, f"{found.path} runs it") for found in others if _is_there(found, look)]
+    _add_built(named, others)
+    places = {folder: check for check in reversed(stated) if (folder := find_folder(check.command))}
+    joined = " && ".join(f"({check.command})" for check in reversed(places.values()))
+    if len(places) > 1 and not known:
+        stated.insert(0, Check(joined, f"{told[0].path} runs them"))
+    # A guide may show a part of what CI runs with a program of the project's own.
+    sure = [check for check in named if _find_own_program(check.command) in look.files]
+    guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
+    first = [check for check in stated if check.command not in guided]
+    found = [*alone, *first, *(sure if guided else ()), *stated]
+    found += [*(Check(hit.command, hit.why) for hit in known if not hit.alone), *named]
     unique = {check.command: check for check in reversed(found)}
     return [
-        replace(unique[command], runner=find_runner_behind(command, look))
+        # Of several that run one after the other, none reports for all.
+        replace(
+            unique[command], runner="" if len(places) > 1 and command == joined else find_runner_behind(command, look)
+        )
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
+
+
+def _find_own_program(command: str) -> str:
+    return next((part[0].text.removeprefix("./") for part in split_commands(command)), "")
+
+
+def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:
+    """Add the first command that CI builds something for, with what builds it."""
+    built = next((found for found in told if found.built), None)
+    if built:
+        checks.insert(1, Check(f"{built.built} && {built.command}", f"{built.path} builds it first"))
+
+
+def _place(one: Stated, look: ProjectFiles) -> Stated | None:
+    """A command whose folder is in the project, or is made for a build that runs first; one of the top where CI keeps
+    the project in that folder."""
+    folder = find_folder(one.command)
+    if look.has_folder(folder):
+        return one
+    if is_made_folder(folder) and "/" not in folder and f"(cd {folder} && " in one.built:
+        return one._replace(command=f"mkdir -p {folder} && {one.built} && {one.command}", built="")
+    first, _, inside = folder.partition("/")
+    checked_out = re.search(rf"(?m)(?:^\s*path:\s*|/){re.escape(first)}(?:\.git)?\s*$", look.text(one.path))
+    if not checked_out or is_made_folder(first) or not look.has_folder(inside):
+        return None
+    rest = one.command.partition(" && ")[2]
+    return one._replace(command=f"cd {inside} && {rest}" if inside else rest)
 
 
 def _is_there(one: Stated, look: ProjectFiles) -> bool:
     return all(map(look.has_folder, re.findall(_IN_FOLDER, one.command)))
 
 
-def _is_ci_test(one: Stated, look: ProjectFiles) -> bool:
-    """Whether CI runs tests with a program that bough does not know, by the words of the command."""
+def _is_unknown_test(one: Stated, look: ProjectFiles) -> bool:
+    """Whether a program that bough does not know runs tests, by the words of the command or by what is said of it."""
     words = [word.text for word in (split_commands(one.command) or ((),))[-1]]
-    if not is_ci(one.path) or not is_harmless(one.command) or _INSTALLS.match(one.command) or len(words) < 2:
+    if not words or not is_harmless(one.command) or _INSTALLS.match(one.command) or BUILDS.match(" ".join(words)):
+        return False
+    own = [word for word in words if word.removeprefix("./") in look.files]
+    runnable = find_suffix(words[0]) in ("", "sh", "bash", "py", "pl", "rb")
+    if (
+        not re.fullmatch(r"(?:[\w.-]*/)*[A-Za-z][\w.+-]*", words[0])
+        or words[0] in _NO_PROGRAMS
+        or (len(words) == 1 and not ("/" in words[0] and runnable))
+        or {"-c", "-o"} & {*words}  # It compiles one.
+        or not (is_ci(one.path) or own)
+    ):
         return False
     named = [word for word in words[1:] if not word.startswith("-")]
-    return (
-        re.fullmatch(r"(?:\./)?[a-z][\w.+-]*", words[0]) is not None
-        and words[0] not in _NO_PROGRAMS
-        and not {"-c", "-o"} & {*words}  # It compiles one.
-        and any(re.fullmatch(_CI_TARGET, word) or (word in look.files and is_test_path(word)) for word in named)
+    by_words = any(re.fullmatch(_CI_TARGET, word) for word in named) or any(
+        is_test_path(word) or re.search(_ABOUT, last_segment(word))
+        for word in (*own, words[0] if "/" in words[0] else "")
     )
+    return by_words or (one.named and words[0] not in _PROGRAMS)
 
 
 def _list_stated(look: ProjectFiles, known: Sequence[ProjectCommand], files: Sequence[Stated]) -> Iterator[Stated]:
@@ -398,7 +258,9 @@ def _runs_tests(command: str, look: ProjectFiles, targets: Collection[str]) -> b
         return True
     named = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
     by_name = any(re.fullmatch(_TARGET, word) or (word == "check" and word in targets) for word in named)
-    return (program in _PROGRAMS and by_name) or re.fullmatch(_BY_DEFAULT, " ".join([program, *named])) is not None
+    return (program in _PROGRAMS - _NO_PROGRAMS and by_name) or re.fullmatch(
+        _BY_DEFAULT, " ".join([program, *named])
+    ) is not None
 
 
 def _selects_nothing(rest: str) -> bool:

@@ -116,7 +116,8 @@ def describe_base(event: e.BaseChecked) -> str:
     if event.exit_status is None:
         return f"timed out: killed after {took}; raise `[check] timeout`"
     if event.exit_status == 0:
-        return f"passes ({pluralize(event.passed, 'test')}, {took})" if event.passed else f"passes ({took})"
+        told = f"its output speaks of {pluralize(event.told, 'test')}, " if event.told else ""
+        return f"passes ({pluralize(event.passed, 'test') + ', ' if event.passed else told}{took})"
     failed = event.failed - len(event.aside)
     if event.aside and not failed:
         return f"passes ({pluralize(event.passed, 'test')}, {took}), except what cannot run here"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
+from bough.core.verdict.runner import ClosingLine, Runner, choose_worst, find_last_lines
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
@@ -14,10 +14,6 @@ _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-as
 
 class BuildTool(Runner):
     name = "build_tool"
-    closes = (  # What test programs of a project's own print most often.
-        r"\W*(?P<passed>\d{1,9}) (?:tests? )?passed,? (?P<failed>\d{1,9}) (?:tests? )?failed"
-        r"(?:, (?P<failed2>\d{1,9}) err(?:ors?(?:\(s\))?|ored))?(?:,? (?P<skipped>\d{1,9}) (?:tests? )?skipped)?\W*"
-    )
     starts = (
         (r"MODULE\.bazel|WORKSPACE(?:\.bazel)?", "", "bazel test //..."),
         (r"stack\.yaml", "", "stack test"),
@@ -40,20 +36,53 @@ class BuildTool(Runner):
     )
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Some print one count on each line, or those that passed of all."""
-        found: dict[str, int] = {}
-        last = -1
-        for at, line in find_last_lines(lines):
-            if told := re.fullmatch(r"Success/Total: (\d{1,9})/(\d{1,9}).*", line.strip()):
-                return ClosingLine(at, int(told[1]), max(int(told[2]) - int(told[1]), 0))
-            if told := re.fullmatch(r"(Total|Passed|Failed|Skipped)(?: tests?)?\s*:\s+(\d{1,9})", line.strip()):
-                found.setdefault(told[1], int(told[2]))
-                last = max(at, last)
-        if "Passed" not in found or not {"Total", "Failed"} & found.keys():
-            return super().closing(lines)
-        passed, skipped = found["Passed"], found.get("Skipped", 0)
-        failed = found.get("Failed", max(found.get("Total", 0) - passed - skipped, 0))
-        return ClosingLine(last, passed, failed, skipped)
+        """What test programs of a project's own say at their end: how many passed and how many failed, on one line or
+        on several. It stands before every line, so that the closing line of a runner that bough knows comes first."""
+        found: list[ClosingLine] = []
+        block: dict[str, int] = {}
+        for _, line in [*find_last_lines(lines), (-1, "")]:
+            told = _read_counts(line)
+            block = {**told, **block}
+            if block and (not told or len(told) > 1):
+                found += [_close(block)] if len(block.keys() & {"passed", "failed", "total"}) > 1 else []
+                block = {}
+        return choose_worst(found)
+
+
+_KINDS = {
+    "passed": r"pass(?:ed|es)?|ok|success(?:es|ful)?|succeeded",
+    "failed": r"fail(?:ed|ures?|s)?|err(?:ors?|ored)?(?:\(s\))?",
+    "skipped": r"skip(?:ped|s)?|pending|ignored",
+    "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
+}
+_KIND = "|".join(f"(?P<{kind}{{0}}>{words})" for kind, words in _KINDS.items())
+_OF = r"(?:\s*(?:/|of|out of)\s*(?P<whole{0}>\d{{1,9}}))"
+_COUNTS = (
+    # `12 tests passed`, `11/12 ok`
+    rf"\b(?P<n>\d{{1,9}}){_OF.format('')}? (?:tests? )?(?:{_KIND.format('')})(?!\w)"
+    # `passed: 11`, `Success/Total: 11/12`
+    rf"|\b(?:{_KIND.format(1)})(?:/total)?(?: tests?)?\s*[:=]\s*(?P<n1>\d{{1,9}}){_OF.format(1)}?\b"
+)
+
+
+def _read_counts(line: str) -> dict[str, int]:
+    """The numbers of tests on a line that says nothing else, by their kind."""
+    said = re.sub(r"\(.*\)", "", line) if len(line) < 200 else ""
+    found: dict[str, int] = {}
+    for match in re.finditer(rf"(?i){_COUNTS}", said):
+        kind = next(kind for kind in _KINDS if match[kind] or match[f"{kind}1"])
+        before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors.
+        found[kind] = before + int(match["n"] or match["n1"])
+        if whole := match["whole"] or match["whole1"]:
+            found["total"] = int(whole)
+    rest = re.sub(rf"(?i){_COUNTS}", " ", said)
+    return found if len(re.findall(r"\w+", rest)) < 2 else {}
+
+
+def _close(told: Mapping[str, int]) -> ClosingLine:
+    skipped, total = told.get("skipped", 0), told.get("total", 0)
+    passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
+    return ClosingLine(-1, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 class BuildTools(Language):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
+from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
 
@@ -34,7 +35,20 @@ class CTest(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         off = re.findall(r"(?i)\boption\s*\(\s*(\w*TEST(?:S|ING)?)\s[^()]*\bOFF\s*\)", look.text("CMakeLists.txt"))
-        return _turn_on(super().projects(look), [f"{name}=ON" for name in off])
+        yield from _turn_on(super().projects(look), [f"{name}=ON" for name in off])
+        yield from _list_programs(look)
+
+
+def _list_programs(look: ProjectFiles) -> Iterable[ProjectCommand]:
+    """The programs named after tests that a project builds without telling CTest, started one after the other."""
+    for path in look.near:
+        if last_segment(path) == "CMakeLists.txt" and not re.search(r"(?i)\badd_test\b", look.text(path)):
+            built = re.findall(r"(?im)^\s*add_executable\s*\(\s*(\w*tests?(?:_\w+)?)\s", look.text(path))
+            run = "".join(f" && ./build-check/{name}" for name in dict.fromkeys(built))
+            if built:
+                build = f"cmake -S {parent_folder(path) or '.'} -B build-check && cmake --build build-check"
+                yield ProjectCommand(f"{build}{run}", f"{path} builds {built[0]}")
+                return
 
 
 def _turn_on(found: Iterable[ProjectCommand], off: Iterable[str]) -> Iterable[ProjectCommand]:
@@ -108,7 +122,8 @@ class C(Language):
     no_module = r"fatal error: ([\w+-]+(?:/[\w.+-]+)*)\.h(?:pp|xx)?: No such file"
     no_package = (
         r"(?m)^(?!.*\btests?/)\S+\.(?:c|cc|cpp|cxx|h\w*):\d+:\d+: fatal error: (\S+\.h\w*): No such file"
-        r"|Could NOT find (\w+)|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
+        r"|Could NOT find (\w+)|package configuration file provided by \"([\w.+-]+)\"|possibly undefined macro: (\w+)"
+        r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from bough.core.verdict.language import Language
+from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
 
@@ -37,9 +38,17 @@ class Make(Runner):
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         name, known = self.find_targets(look)
-        for target in ("test", "check", "tests"):
-            if target in known:
-                yield ProjectCommand(f"make {target}", f"the target {target} of {name}")
+        usual = [target for target in ("test", "check", "tests") if target in known]
+        others = sorted(
+            target for target in known if re.fullmatch(r"(?:run|unit|all|self)[-_]?tests?|tests?[-_]all", target)
+        )
+        for target in (*usual, *others):
+            yield ProjectCommand(f"make {target}", f"the target {target} of {name}")
+        inner = next((path for path in look.near if re.fullmatch(rf"tests?/(?:{'|'.join(NAMES)})", path)), "")
+        if inner and not usual:
+            folder, own = parent_folder(inner), frozenset(_list_targets(look, inner, 0))
+            target = next((f" {target}" for target in ("test", "check", "tests", "run") if target in own), "")
+            yield ProjectCommand(f"make -C {folder}{target}", f"there is a {inner}")
 
 
 def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:

@@ -56,7 +56,10 @@ class JavaScriptLanguage(Language):
         r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)[^']*'"
         r"|Failed to resolve import \"((?:@[\w.-]+/)?[\w-][\w.-]*)"
     )
-    no_package = r"Cannot find module '[^']*/node_modules/([^']+)'|node_modules missing|node_modules state file was not"
+    no_package = (
+        r"(?:Cannot|Could not) find (?:module )?'[^'\n]*/node_modules/((?:@[\w.-]+/)?[^'/\n]+)"
+        r"|node_modules missing|node_modules state file was not"
+    )
     setups = (
         (r"package-lock\.json|npm-shrinkwrap\.json", "npm ci"),
         (r"pnpm-lock\.yaml", "pnpm install --frozen-lockfile"),
