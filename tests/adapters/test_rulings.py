@@ -87,6 +87,19 @@ def test_files_without_single_tests_count_as_they_did_before(before: int, now: i
     assert decide_ruling(PYTEST, mute(now), mute(before).known(), "")[1] is passes
 
 
+def test_subtests_of_unittest_are_no_tests_either() -> None:
+    rule = "=" * 70
+    block = f"{rule}\nFAIL: test_a (t.T.test_a) (i={{}})\n{'-' * 70}\nAssertionError: 0 != 9\n\n"
+    base = "test_a (t.T.test_a) ... \n  test_a (t.T.test_a) (i=0) ... FAIL\n  test_a (t.T.test_a) (i=1) ... FAIL\n"
+    base += f"test_b (t.T.test_b) ... ok\n\n{block.format(0)}{block.format(1)}{'-' * 70}\nRan 2 tests in 0.001s\n\n"
+    before = read_results(None, f"{base}FAILED (failures=2)\n", 1, "unittest")
+    after = "test_a (t.T.test_a) ... ok\ntest_b (t.T.test_b) ... ok\n\n"
+    after += f"{'-' * 70}\nRan 2 tests in 0.001s\n\nOK\n"
+    assert not find_lost(read_results(None, after, 0, "unittest"), before, ())
+    fewer = f"test_b (t.T.test_b) ... ok\n\n{'-' * 70}\nRan 1 test in 0.001s\n\nOK\n"
+    assert find_lost(read_results(None, fewer, 0, "unittest"), before, ())
+
+
 def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
     killed = Baseline(Report("exit status"), closed=False, exit_status=None)
     assert decide_ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
@@ -104,7 +117,7 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
         (ran(0, how="exit status").known(), f"Before your work it passes, {UNPROVEN}"),
         (
             Baseline(FAILING, closed=True, exit_status=1),
-            "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a. "
+            "Before your work it fails with exit status 1 (1 test fails, 1 pass): t.py::test_a. "
             "They already exist, and your work has to make them pass. The first says: assert 1 == 2",
         ),
         (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),

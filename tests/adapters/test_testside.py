@@ -93,6 +93,17 @@ def test_a_package_that_only_tests_import_in_a_block() -> None:
     assert restore_test_side(changes, shared, shared, "go test ./...", ()).paths == ()
 
 
+def test_what_a_file_of_nothing_but_loads_stands_for_is_product() -> None:
+    files = {
+        "lib/tty-cursor.rb": "# frozen\n\nrequire_relative 'tty/cursor'\n",
+        "lib/tty/cursor.rb": "module Cursor\n  def check_show\n    1\n  end\nend\n",
+        "spec/spec_helper.rb": "require 'tty-cursor'\n",
+        "spec/show_spec.rb": "RSpec.describe Cursor do\n  it { expect(subject.check_show).to eq(1) }\nend\n",
+    }
+    changes = [FileChange("M", "lib/tty/cursor.rb")]
+    assert restore_test_side(changes, files, files, "rspec", ()).paths == ()
+
+
 def test_a_module_in_a_language_without_a_record_is_product() -> None:
     files = {"fraction.ml": "let simplify (a, b) = (a, b)\n", "tests.ml": '#mod_use "fraction.ml";;\nopen Fraction\n'}
     changes = [FileChange("M", "fraction.ml")]

@@ -14,6 +14,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.planning.plan import build_goal_step
+from tests import harness
 from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.harness import allow_settings, make_project
@@ -184,12 +185,12 @@ FIX = "Make add add."
 def test_a_one_line_fix_with_a_failing_check_costs_not_one_question_more(tmp_path: Path) -> None:
     from tests.engine.cast import FIX as FIXING
 
-    run = told(make_project(tmp_path / "p"), Court(FIXING))
+    run = told(make_project(tmp_path / "p"), Court(FIXING), goal=build_goal_step(FIX, check=harness.CHECK))
     assert run.outcome.status == "completed"
     (skipped,) = run.journal.of(e.ExaminationSkipped)
     assert "your own check failed before the work" in skipped.why
     assert run.outcome.spend.rounds == 2, "an edit and `done`, as ever"
-    run = told(make_project(tmp_path / "q"), Court(FIXING), flat=False)
+    run = told(make_project(tmp_path / "q"), Court(FIXING), goal=build_goal_step(FIX, check=harness.CHECK), flat=False)
     assert run.outcome.spend.rounds == 3, "with the estimate, as ever"
     (read,) = run.journal.of(e.RequirementsRead)
     assert [one.text for one in read.requirements] == [FIX]

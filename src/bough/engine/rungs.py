@@ -282,8 +282,8 @@ _CLIMB: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
 """What each rung does. A `nudge` is only a message, which `perform` adds when it is decided."""
 
 
-WORDS = {
-    "other_protocol": "the model was switched to the text protocol",
+WORDS: dict[Rung, str] = {
+    "other_protocol": "the model was switched to the other protocol",
     "attempts": "fresh attempts were made",
     "nudge": "the agent was told that it is stuck",
     "prune": "its context was pruned",

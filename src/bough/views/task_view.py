@@ -167,7 +167,7 @@ def _see_rest(task: TaskView, record: e.Record) -> None:
     match event := record.event:
         case e.Escalated(decision=decision):
             task.rung, task.trouble, task.doing = decision.rung, event.trouble, RUNGS_UNDER_WAY[decision.rung]
-            task._climbing = decision.rung in ("prune", "stronger_model")
+            task._climbing = decision.rung != "nudge"
         case e.CompactionStarted():
             task.doing = "compacting the conversation"
         case e.Compacted():

@@ -148,8 +148,8 @@ class ReadFiles:
 
 def _provides(path: str, text: str, own: Collection[str]) -> bool:
     """It asserts something, its names say that something is compared with it, or it holds nothing but values."""
-    if not behaves(text):
-        return True
+    if not behaves(text):  # A file that only loads others holds nothing itself.
+        return any(not is_loading(line) for line in text.splitlines() if re.search(r"^\s*[^\s#/;*-]", line))
     asserts = rf"(?m)^\s*(?:[\w$]+(?:\.|->|::))*(?:{find_language(path).asserts})\b|{_REFUSES}"
     said = "\n".join([path, *own])
     return re.search(asserts, text) is not None or re.search(rf"(?im){_EXPECTING}", said) is not None

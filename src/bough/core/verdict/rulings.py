@@ -206,7 +206,7 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
     failing = [case for case in report.failing if not is_placeholder(case, runner) and case.id not in aside]
     apart = f" It leaves out {describe_aside(aside)}: leave them alone." if aside else ""
     if known.exit_status == 0 or (aside and not failing):
-        counts = f" ({report.passed} tests)" if report.passed else ""
+        counts = f" ({_count_tests(report.passed)})" if report.passed else ""
         return (
             f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
             f"{apart}"
@@ -214,7 +214,8 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
     if known.exit_status is None or known.exit_status >= CRASHED:
         return ""
     failed = report.failed - len(aside)
-    counts = f" ({failed} tests fail, {report.passed} pass)" if failed else ""
+    fail = "fails" if failed == 1 else "fail"
+    counts = f" ({_count_tests(failed)} {fail}, {report.passed} pass)" if failed else ""
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They already exist, and your work has to make them pass." if failing else ""
@@ -272,7 +273,9 @@ def _count_ran(report: Report) -> int:
     """The tests that ran. A closing line counts every failed subtest as a test, and no passed one: where the tests are
     named, their number is right, or work that passes seems to run fewer."""
     named = sum(case.outcome != "skipped" for case in report.cases)
-    return named if report.how == "junit" and named else report.passed + report.failed
+    passed = sum(case.outcome == "passed" for case in report.cases)
+    complete = report.how == "junit" or (passed and passed >= report.passed)
+    return named if complete and named else report.passed + report.failed
 
 
 def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
