@@ -27,7 +27,7 @@ _EXPECTING = (
 )
 """Names of what something is compared with, or of what compares."""
 _BEHAVES = (
-    r"\b(?:def|class|function|fn|func|fun|sub|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
+    r"\b(?:def|class|function|fn|func|fun|sub|proc|struct|impl|void)\b|\)\s*=>|=>\s*[{(]|->|\)\s*\{"
     r"|\blet\s+(?:rec\s+)?\w+\s+[(\w]|\((?:defun|define)\b"
 )
 _REFUSES = r"\b(?:AssertionError|assert|exit [1-9]|return [1-9]|die|abort|t\.(?:Error|Fatal)\w*)\b"
