@@ -50,7 +50,7 @@ PART = 24_000
 
 
 def climb(command: c.Climb, task: Task, runtime: TaskRuntime) -> Batches:
-    return _CLIMB[command.decision.rung](command.decision, task, runtime)
+    return EFFECTS[command.decision.rung](command.decision, task, runtime)
 
 
 async def _prune(decision: Decision, task: Task, runtime: TaskRuntime) -> Batches:
@@ -267,7 +267,7 @@ async def _give_up(decision: Decision, task: Task, runtime: TaskRuntime) -> Batc
         yield [told, *batch]
 
 
-_CLIMB: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
+EFFECTS: dict[Rung, Callable[[Decision, Task, TaskRuntime], Batches]] = {
     "other_protocol": _switch_protocol,
     "attempts": _try_again,
     "prune": _prune,

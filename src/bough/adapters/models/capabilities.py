@@ -39,7 +39,7 @@ class Capabilities(Struct, frozen=True):
 
 async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     try:
-        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would be waited for for ever
+        async with asyncio.timeout(2 * TIMEOUT):  # a server that sends a byte now and then would never time out
             return await _read_capabilities(client, at, ollama)
     except TimeoutError:
         return Capabilities()

@@ -176,7 +176,7 @@ def count_repetitions(text: str) -> int:
 
 
 Kind = Literal["same", "alike", "error", "refused"]
-"""How an act repeats another, see `repeats`."""
+"""How an act repeats another, see `classify_repeat`."""
 
 LITTLE = 12
 """A result with fewer letters than this (an exit status, an empty list) proves nothing on its own."""

@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from bough.core.messages import Call
 from bough.core.textual.paths import is_test
 from bough.core.textual.reading import make_call
-from bough.core.verdict.registry import find_language
 
 
 def repair_slips(
@@ -17,6 +16,8 @@ def repair_slips(
 ) -> tuple[tuple[Call, ...], tuple[str, ...]]:
     """The calls with whole files repaired, and what was done; nothing in a test is a slip. `before`: the task's files
     as they were, with its tests; `failures`: what failed tests said of earlier attempts."""
+    from bough.core.verdict.registry import find_language  # Models that call tools have no use for it.
+
     tests = "\n".join(text for path, text in before.items() if is_test(path))
     made: list[Call] = []
     done: list[str] = []
