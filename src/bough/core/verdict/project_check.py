@@ -149,7 +149,8 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
     if len(places) > 1 and not known:
         stated.insert(0, Check(joined, f"{told[0].path} runs them"))
     # A guide may show a part of what CI runs with a program of the project's own.
-    sure = [check for check in named if _find_own_program(check.command) in look.files]
+    by_name = {one.command for one in others if one.named}
+    sure = [one for one in named if one.command in by_name and _find_own_program(one.command) in look.files]
     guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
     first = [check for check in stated if check.command not in guided]
     found = [*alone, *first, *(sure if guided else ()), *stated]
