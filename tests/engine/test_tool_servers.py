@@ -37,9 +37,9 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("BOUGH_PLANNING_FLAT", "true")
 
 
-def small(more: str = "") -> str:
+def small(more: str = "", mark: str = "") -> str:
     # Read from standard input, so that the sandbox need not show this folder.
-    code = json.dumps(f"exec(compile({SERVER.read_text()!r}, 'small', 'exec'))")
+    code = json.dumps(f"exec(compile({SERVER.read_text()!r}, 'small', 'exec'))  # {mark}")
     return f'[mcp.small]\ncommand = {json.dumps(sys.executable)}\nargs = ["-c", {code}]\n{more}\n'
 
 
@@ -116,7 +116,8 @@ def _wait_for(port: int) -> None:
 
 
 def test_killed_in_the_middle_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config(tmp_path, monkeypatch, small())
+    server = f"server of {os.getpid()}"  # Another test's may run at the same time.
+    config(tmp_path, monkeypatch, small(mark=server))
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     project, mark = make_project(tmp_path / "p"), f"33.{os.getpid()}"
     script = [call("small__put", path="once.txt", text="once"), call("small__wait", seconds=float(mark))]
@@ -135,7 +136,7 @@ def test_killed_in_the_middle_of_a_call(tmp_path: Path, monkeypatch: pytest.Monk
     journal = asyncio.run(journal_of(project))
     assert [event.interrupted for event in journal.of(e.ToolFinished)] == [False, True, False, False, False]
     assert outputs(journal)[2] == "once"
-    left = subprocess.run(["pgrep", "-f", "The sum of two numbers"], capture_output=True, text=True).stdout.split()
+    left = subprocess.run(["pgrep", "-f", server], capture_output=True, text=True).stdout.split()
     assert not left, "no server is left"
 
 

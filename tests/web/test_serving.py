@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -14,6 +15,7 @@ import httpx2
 import pytest
 
 from bough.interfaces.cli.entry import run_command_line
+from bough.interfaces.web.actions import _list_runs
 from tests.harness import CHECK, FIXED, QUICK_CHECK, git, make_project
 from tests.interfaces.shell import act, bough, ended, live, repair, run_args, until
 from tests.web import journals
@@ -200,3 +202,10 @@ def test_without_the_extra(tmp_path: Path) -> None:
     assert said.status == 2 and "needs an extra. Install it with: " in said.err and "[web]" in said.err
     assert bough(tmp_path, "show", PYTHONPATH=str(hidden)).status == 0
     assert bough(tmp_path, "export", "--json", PYTHONPATH=str(hidden)).status == 0
+
+
+def test_a_run_that_has_made_its_folder_and_no_journal_yet_is_awaited(tmp_path: Path) -> None:
+    place = make_project(tmp_path / "project")
+    assert asyncio.run(_list_runs(place)) == []
+    (place / ".bough").mkdir()
+    assert asyncio.run(_list_runs(place)) == []

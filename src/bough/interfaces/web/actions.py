@@ -16,10 +16,9 @@ from bough.app import backlog as backlogs
 from bough.app.settings_consent import answer_wishes, list_open_wishes
 from bough.core.backlog.entry import GoalEntry
 from bough.core.backlog.state import Backlog
-from bough.core.errors import UsageError
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, RUN
 from bough.ports import Approval
-from bough.trust.files import Place
 from bough.trust.programs import open_own
 from bough.views.formatting import pluralize
 
@@ -199,10 +198,11 @@ async def find_check(root: Path) -> dict[str, Any]:
 
 
 async def _list_runs(root: Path) -> list[str]:
-    if not Place(root, ".bough").is_folder():
+    try:
+        async with open_journal(root) as opened:
+            return await opened.store.runs()
+    except NotFound:  # No journal yet: a run that has just started makes its folder first.
         return []
-    async with open_journal(root) as opened:
-        return await opened.store.runs()
 
 
 def _choose(model: str, rounds: int, cost: float) -> list[str]:
