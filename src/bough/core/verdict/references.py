@@ -8,7 +8,7 @@ and no test asserts about it alone. What product code loads too is product.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.registry import find_language
@@ -65,13 +65,18 @@ def loads(text: str, path: str) -> bool:
     """Whether code loads a module or sources a script, by the name of its file."""
     name = find_stem(path)
     stem = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
-    if name not in text:
-        return False
-    lines = text.splitlines()
-    # What a bracket after the word encloses is loaded too: `import (` and a line for each.
-    inside = re.finditer(rf"(?ms)^[^\n]*(?:{_LOADS})[^\n()]*\(\n(.*?)^\s*\)", text)
-    listed = (line for block in inside for line in block[1].splitlines())
-    return any(re.search(stem, line) for line in (*filter(is_loading, lines), *listed))
+    return name in text and any(re.search(stem, line) for line in _list_loading_lines(text))
+
+
+def _list_loading_lines(text: str) -> Iterator[str]:
+    """The lines that load something; in a block that begins with `import (`, all of them."""
+    inside = False
+    for line in text.splitlines():
+        if inside and line.lstrip().startswith(")"):
+            inside = False
+        elif inside or is_loading(line):
+            yield line
+            inside = inside or line.rstrip().endswith("(")
 
 
 class ReadFiles:

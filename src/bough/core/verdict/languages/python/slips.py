@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
 from bough.core.textual.python_source import parse_python
+from bough.core.verdict.expectations import apply_changes
 from bough.core.verdict.language import Spans
 from bough.core.verdict.languages.python.expectations import NodePlaces
 
@@ -65,9 +66,7 @@ def repair_python(text: str, before: str, tests: str, failures: Collection[str])
         if wanted := wordings.get(said):
             changes.append((*place.span(literal), repr(wanted)))
             done.append(f"worded an error as the tests do: `{wanted}`")
-    made = text
-    for start, end, new in sorted(changes, reverse=True):
-        made = made[:start] + new + made[end:]
+    made = apply_changes(text, changes)
     return (made, list(dict.fromkeys(done))) if parse_python(made) is not None else (text, [])
 
 
