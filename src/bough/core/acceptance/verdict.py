@@ -74,14 +74,6 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
         return [case for case in self.cases if case.outcome in ("failed", "error")]
 
 
-class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One place where tests, their configuration or the check were weakened; only old journals have it."""
-
-    path: str
-    line: int
-    what: str
-
-
 class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A test as it was before the work, which fails on the new code."""
 
@@ -170,8 +162,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     failures: tuple[Failure, ...] = ()
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
-    tampering: tuple[Tampering, ...] = ()
-    """Weakened places, which only old journals list."""
+    tampering: tuple[Remark, ...] = ()
+    """Places where tests, their configuration or the check were weakened, which only old journals list."""
     changed: tuple[str, ...] = ()
     """Files of the test side that differ from the run's base."""
     disagreements: tuple[Disagreement, ...] = ()
