@@ -15,6 +15,7 @@ from bough.core.acceptance.shown import Shown
 from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.context import MERGE, MERGE_BESIDE
 from bough.core.ids import GOAL, child_path, parent_path
+from bough.core.journal.task_fold import drop_rewound
 from bough.core.planning.plan import Step
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -125,7 +126,7 @@ def build_table(records: Iterable[e.Record]) -> Table:
     ruled_out: dict[str, str] = {}
     judged: e.EvidenceJudged | None = None
     accepted = ""
-    for record in _drop_rewound(records):
+    for record in drop_rewound(records):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
@@ -183,18 +184,6 @@ def _build_case(
     outcome = "dropped" if name in ruled_out else results.get(name, "not run")
     repaired = failed and outcome == "passed"
     return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
-
-
-def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
-    """The records that still count: the rewound ones are left out."""
-    kept: list[e.Record] = []
-    for record in records:
-        if isinstance(record.event, e.TaskRewound):
-            version = record.event.version
-            kept = [each for each in kept if each.task != record.task or each.version <= version]
-        else:
-            kept.append(record)
-    return kept
 
 
 def _is_completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:

@@ -48,6 +48,18 @@ def fold_task(task_id: str, records: Iterable[e.Record]) -> Task:
     return task
 
 
+def drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
+    """The records that still count, of any number of tasks: without the rewound ones."""
+    kept: list[e.Record] = []
+    for record in records:
+        if isinstance(record.event, e.TaskRewound):
+            version = record.event.version
+            kept = [each for each in kept if each.task != record.task or each.version <= version]
+        else:
+            kept.append(record)
+    return kept
+
+
 def _rewind_task(then: Task, now: Task, event: e.TaskRewound) -> Task:
     """Return the task as it was, except for the cost: its own spend, and that of all its children until now."""
     spend, charged = now.budget.spend, dict(now.children.charged)
