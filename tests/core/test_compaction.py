@@ -32,7 +32,7 @@ from bough.core.conversation.compaction import (
     summarize_plainly,
 )
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.pruning import EssentialFacts, split_transcript
+from bough.core.conversation.pruning import EssentialFacts, build_material, split_transcript
 from bough.core.conversation.text_fitting import estimate_tokens
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.rules import CompactionRules, Rules
@@ -304,7 +304,7 @@ def test_truncated_tells_what_happened() -> None:
 def test_every_question_can_be_asked(messages: list[Message], needed: EssentialFacts, so_far: str, limit: int) -> None:
     cuts = split_transcript(messages, 300)
     for number, part in enumerate(cuts, 1):
-        values = compaction.build_question(part, number, len(cuts), needed, so_far, limit)
+        values = build_material(part, number, len(cuts), needed, so_far, limit)
         asked = context.render(template("compactor"), values)
         assert part in asked and so_far.strip() in asked
         assert values["fence"] not in part

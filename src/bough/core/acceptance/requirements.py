@@ -420,10 +420,9 @@ def restore_requirement(known: Sequence[Requirement], number: int) -> tuple[Requ
 
 def render_requirements(requirements: Sequence[Requirement]) -> str:
     """The requirements in full as planners, engineers and examiners read them; replaced ones are left out."""
-    return "\n".join(_render_requirement(one) for one in list_active(requirements))
-
-
-def _render_requirement(one: Requirement) -> str:
-    around = f"({' '.join(one.within.split())} …) " if one.within else ""
-    source = f" [{one.source}]" if one.source else ""
-    return f"{one.number}. {around}{one.text}{source}"
+    lines = []
+    for one in list_active(requirements):
+        around = f"({' '.join(one.within.split())} …) " if one.within else ""
+        source = f" [{one.source}]" if one.source else ""
+        lines.append(f"{one.number}. {around}{one.text}{source}")
+    return "\n".join(lines)

@@ -14,7 +14,6 @@ from itertools import accumulate
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.pruning import (
     EssentialFacts,
-    build_material,
     find_seams,
     list_calls,
     list_edits,
@@ -207,15 +206,6 @@ def _parse_read_output(shown: str) -> tuple[str, str]:
 
 
 # ── the summary ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, limit: int) -> dict[str, str]:
-    """The question to the fast model about one part of what goes; `limit` is the summary's."""
-    return build_material(part, number, of, so_far, max(limit // 2, 100)) | {
-        "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none)",
-        "check": needed.check.strip() or "(none)",
-    }
 
 
 def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:

@@ -157,24 +157,30 @@ def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[
 
 def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
     """The question to the fast model about one part; `so_far`: its answer for the earlier ones; the last covers all."""
-    return build_material(part, number, of, so_far, EXTRACT) | {
-        "instructions": needed.instructions.strip(),
-        "criteria": render_bullets(needed.criteria) or "(none)",
-        "check": needed.check.strip() or "(none)",
+    return build_material(part, number, of, needed, so_far, EXTRACT) | {
         "why": needed.why or "it made no progress",
         "files": ", ".join(needed.files) or "none",
         "dead_ends": render_bullets(needed.dead_ends) or "(none)",
     }
 
 
-def build_material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
+def build_material(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, words: int) -> dict[str, str]:
     """The values of a template that shows a part of a conversation to a model."""
     so_far = shorten_middle(so_far.strip(), words * 3)
     # No text can contain a hash of itself, so none can pretend to end here.
     fence = f"===== {hash_text(part + so_far):012x} ====="
     before = f"What you wrote for the earlier parts:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
-    return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
+    return {
+        "part": part,
+        "which": which,
+        "so_far": before,
+        "fence": fence,
+        "words": str(words),
+        "instructions": needed.instructions.strip(),
+        "criteria": render_bullets(needed.criteria) or "(none)",
+        "check": needed.check.strip() or "(none)",
+    }
 
 
 def is_usable(answer: Answer) -> bool:

@@ -37,19 +37,14 @@ class Problems(Struct, frozen=True):
 
 def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
     """The answer as `kind`, or what is wrong with it. `aliases`: other field names that models use."""
+    aliases = aliases or {}
     try:
-        return _parse_answer(answer, spec, kind, aliases or {})
+        found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
+        if isinstance(found, str):
+            return found
+        return msgspec.convert(_fit(found, spec.parameters, aliases), kind, strict=False)
     except RecursionError:
         return f"The answer is nested too deeply: call `{spec.name}` with the flat fields it describes."
-
-
-def _parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str]) -> T | str:
-    found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
-    if isinstance(found, str):
-        return found
-    values = _fit(found, spec.parameters, aliases)
-    try:
-        return msgspec.convert(values, kind, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         return _describe_error(str(error), spec)
 
