@@ -6,6 +6,7 @@ stay, ours first; everything else needs a decision.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
@@ -148,13 +149,8 @@ def list_hunks(text: bytes) -> list[Hunk]:
 
 def find_leftover_markers(text: bytes) -> list[int]:
     """Lines that are markers, from 1."""
-    found = []
-    for marker in (b"%s %s" % (_OURS, OURS.encode()), b"%s %s" % (_THEIRS, THEIRS.encode())):
-        at = 0
-        while (at := _find_marker(text, marker, at)) >= 0:
-            found.append(text.count(b"\n", 0, at) + 1)
-            at += len(marker)
-    return sorted(found)
+    markers = rb"(?m)^(?:<{7} ours|>{7} theirs)(?=[:\r\n]|\Z)"
+    return [text.count(b"\n", 0, found.start()) + 1 for found in re.finditer(markers, text)]
 
 
 def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
