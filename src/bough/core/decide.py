@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core.acceptance import changed_tests, examination
 from bough.core.budget.limits import LAST_SHARE, Spend, describe_spent, find_reached_limit
-from bough.core.conversation.compaction import is_breaker_open, is_due
+from bough.core.conversation.compaction import is_due
 from bough.core.events import ChildSettled, ExaminationSkipped
 from bough.core.ids import GOAL, depth
 from bough.core.ladder.escalation import ASKING, PROTOCOL, SWITCHES, Cause, Trouble, escalate
@@ -163,7 +163,7 @@ def _is_too_long(task: Task) -> bool:
 def _find_compaction_trouble(task: Task) -> Trouble | None:
     """Compacting again would not help."""
     attempt, rules = task.attempt, task.rules.compaction
-    if attempt is None or not is_breaker_open(attempt.useless, rules):
+    if attempt is None or attempt.useless < rules.breaker:
         return None
     says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
     full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"

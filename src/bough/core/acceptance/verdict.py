@@ -202,7 +202,5 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
         """`tests: 12 passed, 1 failed`, or empty if single tests are unknown."""
         if self.how == "exit status":
             return ""
-        counts = [f"{self.passed} passed"]
-        counts += [f"{self.failed} failed"] if self.failed else []
-        counts += [f"{self.skipped} skipped"] if self.skipped else []
-        return "tests: " + ", ".join(counts)
+        others = ((self.failed, "failed"), (self.skipped, "skipped"))
+        return ", ".join([f"tests: {self.passed} passed", *(f"{count} {how}" for count, how in others if count)])

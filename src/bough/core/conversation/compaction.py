@@ -114,11 +114,6 @@ def count_useless(count: int, before: int, after: int) -> int:
     return 0 if has_helped(before, after) else count + 1
 
 
-def is_breaker_open(useless: int, rules: CompactionRules) -> bool:
-    """Compacting again would not help: the attempt has to stop."""
-    return useless >= rules.breaker
-
-
 def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
     """The usage of a call whose provider does not report it: conversation, tools and answer, as measured here."""
     shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)

@@ -81,7 +81,6 @@ class RunResumed(Event, frozen=True):
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
     by: str = ""
-    """The person's name in the system."""
 
 
 class BaseStarted(Event, frozen=True):
@@ -185,7 +184,6 @@ class Applied(Event, frozen=True):
     commit: str = ""
     """The commit made for it in the person's repository."""
     by: str = ""
-    """The person's name in the system."""
 
 
 class Undone(Event, frozen=True):
@@ -193,7 +191,6 @@ class Undone(Event, frozen=True):
 
     files: tuple[str, ...]
     by: str = ""
-    """The person's name in the system."""
 
 
 class RunReopened(Event, frozen=True):
@@ -205,4 +202,3 @@ class RunReopened(Event, frozen=True):
     moment: int = 0
     """The last record that still counts, by its `seq`. 0, in older journals: only that one task was rewound."""
     by: str = ""
-    """The person's name in the system."""
