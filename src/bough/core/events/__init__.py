@@ -4,8 +4,7 @@ Each family of events has a module of its own, and all of them are exported here
 
 An event is frozen and carries no behaviour; fields that a newer bough added are skipped (docs/design/journal.md). Names
 are in the past tense; an intent (`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so
-that after a crash what was running can be told from what was done. `by` is the name in the system of the person who did
-it.
+that after a crash what was running can be told from what was done.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ class StopRequested(Event, frozen=True):
 
     now: bool = False
     by: str = ""
+    """The name in the system of the person who asks."""
 
 
 class PauseRequested(Event, frozen=True):

@@ -79,6 +79,7 @@ class RunResumed(Event, frozen=True):
     agent_env: tuple[str, ...] = ()
     agent_network: str = ""
     by: str = ""
+    """The person's name in the system."""
 
 
 class BaseStarted(Event, frozen=True):
@@ -178,6 +179,7 @@ class Applied(Event, frozen=True):
     commit: str = ""
     """The commit made for it in the person's repository."""
     by: str = ""
+    """The person's name in the system."""
 
 
 class Undone(Event, frozen=True):
@@ -185,6 +187,7 @@ class Undone(Event, frozen=True):
 
     files: tuple[str, ...]
     by: str = ""
+    """The person's name in the system."""
 
 
 class RunReopened(Event, frozen=True):
@@ -196,3 +199,4 @@ class RunReopened(Event, frozen=True):
     moment: int = 0
     """The last record that still counts, by its `seq`. 0, in older journals: only that one task was rewound."""
     by: str = ""
+    """The person's name in the system."""
