@@ -144,7 +144,8 @@ def build_table(records: Iterable[e.Record]) -> Table:
                 task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
             case e.Planned() as event:
                 task.parent, task.attempts = True, event.join == "any"
-                task.dropped |= {name for name in event.dropped if not _is_completed(record.task, name, tasks)}
+                children = {name: tasks.get(child_path(record.task, name), _Kept()) for name in event.dropped}
+                task.dropped |= {name for name, child in children.items() if child.state is not State.COMPLETED}
             case e.StateChanged() as event:
                 task.state = event.to
             case e.CheckFinished() as event:
@@ -184,11 +185,6 @@ def _build_case(
     outcome = "dropped" if name in ruled_out else results.get(name, "not run")
     repaired = failed and outcome == "passed"
     return ShownCase(name, probe.says, outcome, probe.path, before.get(name, ""), ruled_out.get(name, ""), repaired)
-
-
-def _is_completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:
-    child = tasks.get(child_path(task, name))
-    return child is not None and child.state is State.COMPLETED
 
 
 def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:

@@ -102,20 +102,13 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
         # It would otherwise count as a repeat: a 429 looks the same each time.
         if one.transit:
             continue
-        found.append(_find_earlier(one, memory.marks, rules))
+        # The nearest earlier round that did the same with the same result.
+        kinds = ((classify_repeat(one, then, rules), one.round - then.round) for then in reversed(memory.marks))
+        found.append(next(((kind, lag) for kind, lag in kinds if kind is not None), None))
         marks.append(one)
         memory = _note_change(memory, act, one, found[-1])
     # An unavailable service neither advances the work nor shows that it is stuck.
     return _remember(memory, marks, found, rules) if marks else memory
-
-
-def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
-    """The nearest earlier round that did the same with the same result."""
-    for then in reversed(marks):
-        kind = classify_repeat(now, then, rules)
-        if kind is not None:
-            return kind, now.round - then.round
-    return None
 
 
 def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
