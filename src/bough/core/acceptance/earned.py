@@ -8,7 +8,7 @@ the work: a wrong repair with its author's own wrong test is red, then green, to
 from __future__ import annotations
 
 from bough.core.acceptance.requirements import Requirement, list_active
-from bough.core.acceptance.shown import Difference, Shown
+from bough.core.acceptance.verdict import Difference, Shown
 from bough.core.events import Examined
 from bough.core.spelling import shorten_line
 from bough.core.tree.task import Task

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.requirements import Requirement, add_requirements, list_covered, restore_requirement
-from bough.core.acceptance.shown import Shown
-from bough.core.acceptance.verdict import Verdict
+from bough.core.acceptance.verdict import Shown, Verdict
 from bough.core.conversation.context import MERGE, MERGE_BESIDE
 from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.task_fold import drop_rewound

@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
-from bough.core.acceptance.shown import Difference
+from bough.core.acceptance.verdict import Difference
 from bough.core.conversation.text_fitting import fence_text, share_room
 from bough.core.planning.prompt_values import keep_ends
 from bough.core.textual.python_source import parse_python
