@@ -80,11 +80,7 @@ def _continue_work(task: Task, now: float) -> c.Command:
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
     # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
-    limit = (
-        find_reached_limit(spend, task.budget.limits)
-        if task.in_text
-        else find_reached_limit(spend, task.budget.limits, LAST_SHARE)
-    )
+    limit = find_reached_limit(spend, task.budget.limits, 1.0 if task.in_text else LAST_SHARE)
     if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
         return c.Rest("budget", describe_spent(task.id, limit))
     if _has_unheard_message(task) and not again:
@@ -208,11 +204,9 @@ def _gather(task: Task) -> c.Command:
         return c.Conclude(State.FAILED, f"its step {_describe_end(child)}")
     if has_succeeded(task):
         return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
-    limit = find_reached_limit(task.budget.spend, task.budget.limits)
-    if limit:
+    if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", describe_spent(task.id, limit))
-    bad = list_unsuccessful(task)
-    said = "; ".join(map(_describe_end, bad))
+    said = "; ".join(map(_describe_end, list_unsuccessful(task)))
     return _escalate(task, Trouble("children", f"its steps cannot continue: {said}"))
 
 
@@ -322,10 +316,8 @@ def decide_agentless(task: Task) -> c.Command:
             return c.Conclude(State.FAILED, describe_command_end(task))
         if task.step.on_error in ("retry", "skip"):
             return c.Conclude(State.FAILED, "its command was interrupted")
-        said = (
-            f"`{shorten_line(task.step.run, 160)}` was interrupted, and its effects outside the workspace are unknown"
-        )
-        return c.Rest("stopped", f"{said}: `bough resume` runs it again")
+        said = "was interrupted, and its effects outside the workspace are unknown: `bough resume` runs it again"
+        return c.Rest("stopped", f"`{shorten_line(task.step.run, 160)}` {said}")
     if task.step.role == "critic":
         return _decide_critic(task)
     return c.ChangeState(State.TESTING, "the step is only a check")

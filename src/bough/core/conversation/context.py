@@ -165,9 +165,8 @@ def render_crumb(task: Task) -> str:
 
 def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
     """The result of a finished step, for its siblings and its parent; without a limit, all of it."""
-    files = (
-        f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
-    )
+    more = " …" if len(child.files) > FILES else ""
+    files = f" (changed {', '.join(child.files[:FILES])}{more})" if child.files else ""
     said = (child.result or child.why).strip()
     return f"{child.child}: {said if limit is None else shorten_text(said, limit)}{files}"
 
@@ -221,10 +220,8 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
     """How a step ended once its work is on the head: what holds there counts. `work`: the task that merged it; `said`:
     what the agents that resolved conflicts say."""
-    merged = work.origin.merge is not None
-    dropped = (
-        {name for name, ruling in work.examination.rulings.items() if not ruling.demanded} if merged else set[str]()
-    )
+    rulings = work.examination.rulings if work.origin.merge is not None else {}
+    dropped = {name for name, ruling in rulings.items() if not ruling.demanded}
     return replace(
         settled,
         verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
