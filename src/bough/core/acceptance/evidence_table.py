@@ -12,7 +12,7 @@ from bough.core import events as e
 from bough.core.acceptance.probes import Probe
 from bough.core.acceptance.requirements import Requirement, add_requirements, list_covered, restore_requirement
 from bough.core.acceptance.verdict import Shown, Verdict
-from bough.core.conversation.context import MERGE, MERGE_BESIDE
+from bough.core.conversation.context import is_merge_task
 from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.task_fold import drop_rewound
 from bough.core.planning.plan import Step
@@ -195,9 +195,8 @@ def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
     name, _, times = path.rpartition("/")[2].partition("@")
     again = child_path(above, f"{name}@{int(times or 1) + 1}")
     over = tasks.get(above, _Kept())
-    merges = tasks[path].step.name == MERGE and name in (MERGE, MERGE_BESIDE)
     lost = over.attempts and tasks[path].state is not State.COMPLETED
-    gone = name in over.dropped or again in tasks or merges or lost
+    gone = name in over.dropped or again in tasks or lost or is_merge_task(path, tasks[path].step)
     return not gone and _is_current(above, tasks)
 
 
@@ -228,22 +227,10 @@ def _build_row(
     if judged is None or "failed" in outcomes:
         return Evidence(one, _judge_standing(proofs, outcomes, whole), proofs, cases)
     shown = next((each for each in judged.shown if each.number == one.number), None)
-    standing = _STANDINGS[shown.how] if shown is not None else "not shown"
-    return Evidence(one, standing, proofs, cases, shown)
-
-
-_STANDINGS: dict[str, RequirementStatus] = {
-    "check": "proven",
-    "tests": "proven",
-    "probe": "proven",
-    "author": "tested only by its author",
-    "speed": "proven",
-    "upgrade": "nothing to run",
-    "document": "nothing to run",
-    "coverage": "nothing to run",
-    "restructure": "nothing to run",
-    "unchanged": "nothing to run",
-}
+    if shown is None:
+        return Evidence(one, "not shown", proofs, cases)
+    ran: RequirementStatus = "tested only by its author" if shown.how == "author" else "proven"
+    return Evidence(one, ran if shown.ran else "nothing to run", proofs, cases, shown)
 
 
 def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> RequirementStatus:

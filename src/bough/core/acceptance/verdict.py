@@ -222,6 +222,11 @@ class Shown(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     by: tuple[str, ...] = ()
     """Names of the tests or probes; the first ones."""
 
+    @property
+    def ran(self) -> bool:
+        """Something that ran shows it."""
+        return self.how in ("check", "tests", "probe", "author", "speed")
+
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What bough has seen of a change, apart from running the check on it."""

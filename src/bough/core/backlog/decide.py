@@ -182,16 +182,14 @@ def _needs(backlog: Backlog, item: BacklogItem, name: str) -> bool:
 
 
 def describe_kind(kind: Kind) -> str:
-    return {
-        "proven": "proven",
+    words: dict[Kind, str] = {
         "not_proven": "finished but not proven",
         "waiting": "waiting for an answer",
-        "given_up": "given up",
         "running": "not finished yet",
         "ready": "not finished yet",
-        "not_begun": "not begun",
         "dropped": "not in the list",
-    }[kind]
+    }
+    return words.get(kind, kind.replace("_", " "))
 
 
 def decide(backlog: Backlog, here: Here) -> list[Move]:

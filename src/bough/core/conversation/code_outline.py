@@ -183,18 +183,14 @@ def compare_texts(before: Mapping[str, str], after: Mapping[str, str], paths: tu
     code."""
     code = documents = version = False
     for path in paths:
-        old, new = before.get(path), after.get(path)
+        old, new, language = before.get(path), after.get(path), find_language(path)
         if is_document(path) or is_test_path(path):
             documents = True
-        elif (
-            old is None
-            or new is None
-            or find_language(path).strip_comments(old) != find_language(path).strip_comments(new)
-        ):
+        elif old is None or new is None or language.strip_comments(old) != language.strip_comments(new):
             code = True
         elif old != new:
             documents = True  # Only comments or layout differ.
-        if find_language(path) is NEUTRAL and not is_document(path):
+        if language is NEUTRAL and not is_document(path):
             version |= re.findall(_VERSION, old or "") != re.findall(_VERSION, new or "")
     interface = _declare(before) != _declare(after)
     return Difference(code=code, documents=documents, interface=interface, version=version)

@@ -248,6 +248,11 @@ def build_merge_path(task: Task, times: int) -> str:
     return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
 
 
+def is_merge_task(path: str, step: Step) -> bool:
+    """Whether the task there, which does that step, is one of those."""
+    return step.name == MERGE and path.rpartition("/")[2].partition("@")[0] in (MERGE, MERGE_BESIDE)
+
+
 def is_merge_segment(task: Task, segment: str) -> bool:
     """Whether it is one of those tasks, and not a smaller step."""
     name = segment.partition("@")[0]

@@ -32,7 +32,7 @@ from bough.core.stuck.marks import (
 from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 
 T = TypeVar("T")
-D = TypeVar("D", Mark, "Seen[int]")
+D = TypeVar("D", Mark, "RoundKey[int]")
 
 ACTS = 16
 """Calls of one round that are examined."""
@@ -51,11 +51,11 @@ class RepeatedRound(Struct, frozen=True):
     """Exactly the calls of the round before."""
 
 
-class Seen(Struct, Generic[T], frozen=True):
-    """What a round showed."""
+class RoundKey(Struct, Generic[T], frozen=True):
+    """A key of what a round showed: a sketch, an error, a tree, a shape."""
 
     round: int
-    what: T
+    key: T
 
 
 class StuckMemory(Struct, frozen=True):
@@ -72,13 +72,13 @@ class StuckMemory(Struct, frozen=True):
     idle: tuple[int, ...] = ()
     """The last rounds in a row without a change and without new information. If no tree is known, only a repeat shows
     that nothing changed."""
-    said: tuple[Seen[tuple[int, ...]], ...] = ()
+    said: tuple[RoundKey[tuple[int, ...]], ...] = ()
     """The sketches of the last answers in a row without a usable call."""
-    failed: tuple[Seen[int], ...] = ()
+    failed: tuple[RoundKey[int], ...] = ()
     """The errors of calls that failed. Kept if trees are known: only they show whether something changed in between."""
-    trees: tuple[Seen[str], ...] = ()
+    trees: tuple[RoundKey[str], ...] = ()
     """The trees that the workspace had, each from that round on."""
-    reading: tuple[Seen[int], ...] = ()
+    reading: tuple[RoundKey[int], ...] = ()
     """The shapes of the last calls in a row that only read something new."""
     known: tuple[int, ...] = ()
 
@@ -92,7 +92,7 @@ def _note_round(memory: StuckMemory, turn: Turn, rules: StuckRules) -> StuckMemo
     """The memory after one more round."""
     now = memory.round + 1
     if not turn.acts:  # Text alone changes nothing: what was repeating before it still is.
-        said = (*memory.said, Seen(now, sketch_text(turn.text)))
+        said = (*memory.said, RoundKey(now, sketch_text(turn.text)))
         return replace(memory, round=now, said=keep_last(said, rules.silent))
     memory = _note_tests(replace(memory, round=now, said=()), turn)
     marks: list[Mark] = []
@@ -124,10 +124,10 @@ def _note_tests(memory: StuckMemory, turn: Turn) -> StuckMemory:
 def _note_change(memory: StuckMemory, act: Act, one: Mark, found: tuple[Kind, int] | None) -> StuckMemory:
     """Count the change, if the act made one. If no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
-        before = memory.trees[-1].what if memory.trees else ""
+        before = memory.trees[-1].key if memory.trees else ""
         if act.tree == before:
             return memory
-        trees = (*memory.trees, Seen(one.round, act.tree))
+        trees = (*memory.trees, RoundKey(one.round, act.tree))
         return replace(memory, trees=trees, era=memory.era + (before != ""))
     silent = one.says < LITTLE
     return replace(memory, era=memory.era + 1) if act.writes and act.ok and (silent or found is None) else memory
@@ -143,10 +143,10 @@ def _remember(
     new = not {*results} <= {*memory.known}
     still = bool(memory.trees) and not (new or moved)
     idle = (*memory.idle, now) if repeated or still else ()
-    failed = (Seen(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
+    failed = (RoundKey(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and memory.trees)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
-    reading = (*memory.reading, Seen(now, shapes.pop())) if paging else ()
+    reading = (*memory.reading, RoundKey(now, shapes.pop())) if paging else ()
     return replace(
         memory,
         marks=keep_last(_keep_since((*memory.marks, *marks), now - rules.window), rules.window * 4),
@@ -195,9 +195,7 @@ def repetitive_output(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Fou
     if times >= rules.chants:
         return (memory.round,), f"One answer says the same thing {times} times."
     said = memory.said
-    if len(said) < rules.silent or not all(
-        measure_likeness(one.what, said[-1].what) >= rules.alike_call for one in said
-    ):
+    if len(said) < rules.silent or not all(measure_likeness(one.key, said[-1].key) >= rules.alike_call for one in said):
         return None
     return tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool."
 
@@ -217,8 +215,8 @@ def repeated_error(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found 
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
             return _list_rounds(run), f"{_render_tools(turn)} keeps failing in the same way, with {ways}."
-    for latest in {one.what for one in memory.failed if one.round == memory.round}:
-        rounds = tuple(sorted({one.round for one in memory.failed if one.what == latest}))
+    for latest in {one.key for one in memory.failed if one.round == memory.round}:
+        rounds = tuple(sorted({one.round for one in memory.failed if one.key == latest}))
         if len(rounds) >= rules.errors_apart:
             return rounds, f"The same error occurred {len(rounds)} times, whatever was tried in between."
     return None
@@ -241,7 +239,7 @@ def oscillation(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | N
     trees = memory.trees
     if not trees or trees[-1].round != memory.round:
         return None
-    again = {one.round for at, one in enumerate(trees) if any(one.what == before.what for before in trees[:at])}
+    again = {one.round for at, one in enumerate(trees) if any(one.key == before.key for before in trees[:at])}
     returned = sorted(again)
     if len(returned) < rules.returns or returned[-1] != memory.round:
         return None
@@ -258,7 +256,7 @@ def no_progress(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | N
 def paging(memory: StuckMemory, turn: Turn, rules: StuckRules) -> Found | None:
     """Read after read with different arguments, and none is used."""
     reading = memory.reading
-    if len(reading) < rules.looks or len({one.what for one in reading}) > 1:
+    if len(reading) < rules.looks or len({one.key for one in reading}) > 1:
         return None
     rounds = tuple(one.round for one in reading)
     return rounds, f"{len(reading)} rounds in a row read with {_render_tools(turn)} without using what was read."
