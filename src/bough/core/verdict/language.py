@@ -1,8 +1,8 @@
 """What bough has to know about a language, and nothing else.
 
-A new language is one file in `languages/` with a subclass of `Language` and an instance called `LANGUAGE`; its runners
-are subclasses of `Runner` in the same file. What a record leaves out is as in the neutral record, `Language` itself:
-names and folders that mean tests anywhere. A language that nobody wrote a record for is covered by that.
+A new language is one file in `languages/` with a subclass of `Language`; its runners are subclasses of `Runner` in the
+same file. What a record leaves out is as in the neutral record, `Language` itself: names and folders that mean tests
+anywhere. A language that nobody wrote a record for is covered by that.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The languages and test runners that bough knows (every module of `languages/` that has a `LANGUAGE`), and the results
-of a test run: its report where there is one, else its closing lines, else only its exit status.
+"""The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and the results of a
+test run: its report where there is one, else its closing lines, else only its exit status.
 
 The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
 the first that reports by its environment is still told to, since that reaches it there, and the closing lines of any
@@ -25,13 +25,11 @@ NEUTRAL = Language()
 """Any language that has no record."""
 
 
-def _load_languages() -> tuple[Language, ...]:
-    modules = (import_module(f"{languages.__name__}.{module.name}") for module in iter_modules(languages.__path__))
-    found: list[Language] = [module.LANGUAGE for module in modules]
-    return tuple(sorted(found, key=lambda language: (language.rank, language.name)))
-
-
-LANGUAGES = _load_languages()
+for _module in iter_modules(languages.__path__):
+    import_module(f"{languages.__name__}.{_module.name}")
+LANGUAGES = tuple(
+    sorted((kind() for kind in Language.__subclasses__()), key=lambda language: (language.rank, language.name))
+)
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
 """All runners in the order in which they are looked for in a project: the first that matches is its own."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}

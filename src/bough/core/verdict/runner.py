@@ -13,6 +13,7 @@ would take longer to compile than the rest of bough to start.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
@@ -136,11 +137,13 @@ class Runner:
     placeholder: ClassVar[str] = ""
     """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
     closes: ClassVar[str] = ""
-    """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
-    and `total`, also with a 2 appended."""
+    """Its closing lines, exactly as it prints them, without indentation and empty lines, as a pattern with the counts
+    as groups: `passed`, `failed`, `skipped` and `total`, also with a digit appended; in a group `counts`, each stands
+    before a word; a group `least` says how many failed at least: one where it is no number."""
     in_parts: ClassVar[bool] = False
-    """It prints one for each part: together they are the run."""
+    """It prints such lines for each part: together they are the run."""
     near_end: ClassVar[int] = NEAR_END
+    """How many lines from the end they may be, where there are no parts."""
     named: ClassVar[str] = ""
     """Lines that report one test each by its name, as a pattern with the groups `test` and `outcome`; where
     a group `skipped` is not empty, it did not run; a group `said` is the beginning of its message."""
@@ -237,9 +240,16 @@ class Runner:
         """What its closing lines say; None when there are none. A word like OK found anywhere does not count."""
         if not self.closes:
             return None
-        where = enumerate(lines) if self.in_parts else find_last_lines(lines, self.near_end)
-        found = [_read_closing(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
-        return sum_up(found) if self.in_parts else choose_worst(found)
+        kept = find_last_lines(lines, len(lines) if self.in_parts else self.near_end)[::-1]
+        text = "\n".join(line.strip() for _, line in kept)
+        found = list(re.finditer(rf"(?m)^(?:{self.closes})$", text))
+        if not found:
+            return None
+        line = kept[text.count("\n", 0, found[-1].end())][0]
+        said = [_read_closing(line, match) for match in found]
+        if not self.in_parts:
+            return choose_worst(said)
+        return ClosingLine(line, sum(s.passed for s in said), sum(s.failed for s in said), sum(s.skipped for s in said))
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """Single tests that its output names."""
@@ -344,12 +354,29 @@ def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[in
     return found
 
 
-def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
-    def count(kind: str) -> int:
-        return sum(int(value or 0) for name, value in match.groupdict().items() if name.rstrip("2") == kind)
+KINDS = {
+    "passed": r"x?pass(?:ed|es|ing)?|ok|success(?:es|ful)?|succeeded",
+    "failed": r"(?:exec |subtests )?fail(?:ed|ures?|s|ing)?|err(?:ors?|ored)?(?:\(s\))?|timed out",
+    "skipped": r"(?:subtests )?skip(?:ped|s)?|pending|ignored|todo|disabled|xfailed",
+    "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
+}
+"""How numbers of tests are called."""
 
-    failed, skipped = count("failed"), count("skipped")
-    return ClosingLine(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
+
+def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
+    counts: Counter[str] = Counter()
+    least = 0
+    for group, value in match.groupdict().items():
+        kind, said = group.rstrip("0123456789"), value or ""
+        if kind == "counts":
+            told = {kind: re.findall(rf"(\d{{1,9}}) (?:{words})(?!\w)", said) for kind, words in KINDS.items()}
+            counts.update({kind: sum(map(int, numbers)) for kind, numbers in told.items()})
+        elif kind == "least":
+            least = max(least, int(said) if said.isdecimal() else bool(said))
+        else:
+            counts[kind] += int(said or 0)
+    failed, skipped = max(counts["failed"], least), counts["skipped"]
+    return ClosingLine(line, counts["passed"] or max(counts["total"] - failed - skipped, 0), failed, skipped)
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
@@ -363,19 +390,6 @@ def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
         max(said.failed for said in found),
         max(said.skipped for said in found),
     )
-
-
-def sum_up(found: Sequence[ClosingLine]) -> ClosingLine | None:
-    """Closing lines of a runner that prints one for each part: together they are the run."""
-    if not found:
-        return None
-    line = max(said.line for said in found)
-    return ClosingLine(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
-
-
-def sum_numbers(text: str, *words: str) -> int:
-    """The sum of the numbers before these words."""
-    return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
 
 
 def join_options(before: str | None, added: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import ClosingLine, Runner, choose_worst, find_last_lines
+from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
@@ -49,13 +49,7 @@ class BuildTool(Runner):
         return choose_worst(found)
 
 
-_KINDS = {
-    "passed": r"pass(?:ed|es)?|ok|success(?:es|ful)?|succeeded",
-    "failed": r"fail(?:ed|ures?|s)?|err(?:ors?|ored)?(?:\(s\))?",
-    "skipped": r"skip(?:ped|s)?|pending|ignored",
-    "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
-}
-_KIND = "|".join(f"(?P<{kind}{{0}}>{words})" for kind, words in _KINDS.items())
+_KIND = "|".join(f"(?P<{kind}{{0}}>{words})" for kind, words in KINDS.items())
 _OF = r"(?:\s*(?:/|of|out of)\s*(?P<whole{0}>\d{{1,9}}))"
 _COUNTS = (
     # `12 tests passed`, `11/12 ok`
@@ -70,7 +64,7 @@ def _read_counts(line: str) -> dict[str, int]:
     said = re.sub(r"\(.*\)", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
-        kind = next(kind for kind in _KINDS if match[kind] or match[f"{kind}1"])
+        kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])
         before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors.
         found[kind] = before + int(match["n"] or match["n1"])
         if whole := match["whole"] or match["whole1"]:
@@ -93,6 +87,3 @@ class BuildTools(Language):
     runners = (BuildTool(),)
     manifests = ("stack.yaml", "cabal.project", "pubspec.yaml", "Package.swift", "build.sbt", "dune-project")
     programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
-
-
-LANGUAGE = BuildTools()

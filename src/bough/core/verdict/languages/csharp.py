@@ -11,11 +11,8 @@ from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import insert_arguments
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
+from bough.core.verdict.runner import MOST_LINES, Runner
 
-_SHORT = r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: .*"
-_TOTAL = r"Total tests: (\d{1,9})"
-_COUNT = r" +(Passed|Failed|Skipped): (\d{1,9})"
 _TEST = r"  (Passed|Failed|Skipped) (\S.*?)(?: \[[^\[\]]*\])?"
 _OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Skipped": "skipped"}
 
@@ -29,6 +26,12 @@ class Dotnet(Runner):
     starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
     steps = (_TEST,)
     bad = frozenset({"Failed"})
+    closes = (
+        r"\w+! +- Failed: +(?P<failed>\d{1,9}), Passed: +(?P<passed>\d{1,9}), Skipped: +(?P<skipped>\d{1,9}), Total: .*"
+        r"|Total tests: \d{1,9}(?:\nPassed: (?P<passed2>\d{1,9})|\nFailed: (?P<failed2>\d{1,9})"
+        r"|\nSkipped: (?P<skipped2>\d{1,9}))*"
+    )
+    in_parts = True
 
     def can_name(self, id: str) -> bool:
         return True
@@ -46,19 +49,6 @@ class Dotnet(Runner):
         words = [word.text for word in found.part]
         last = words.index("--") - 1 if "--" in words else len(words) - 1
         return insert_arguments(command, found.part[last].end, arguments)
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """A line or a block of counts for each test project."""
-        found = []
-        for at, line in enumerate(lines):
-            if short := re.fullmatch(_SHORT, line.strip()):
-                found.append(ClosingLine(at, int(short[2]), int(short[1]), int(short[3])))
-            elif re.fullmatch(_TOTAL, line.strip()):
-                counts = {m[1]: int(m[2]) for each in lines[at : at + 4] if (m := re.fullmatch(_COUNT, each.rstrip()))}
-                found.append(
-                    ClosingLine(at, counts.get("Passed", 0), counts.get("Failed", 0), counts.get("Skipped", 0))
-                )
-        return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         found: list[tuple[str, CaseOutcome, list[str]]] = []
@@ -93,6 +83,3 @@ class CSharp(Language):
     no_package = r"error NU1[13]\d\d: .*?([\w.]+)|assets file '[^']*' not found\. Run a NuGet package restore"
     setups = ((r"[^/]+\.(?:slnx?|[cfv][sb]proj)", "dotnet restore"),)
     installs = "dotnet restore"
-
-
-LANGUAGE = CSharp()

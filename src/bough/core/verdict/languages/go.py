@@ -268,6 +268,3 @@ class GoLanguage(Language):
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):
             yield module[1]
-
-
-LANGUAGE = GoLanguage()

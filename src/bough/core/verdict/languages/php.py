@@ -72,6 +72,3 @@ class Php(Language):
     )
     setups = ((r"composer\.json", "composer install"),)
     installs = "composer (?:install|update)"
-
-
-LANGUAGE = Php()

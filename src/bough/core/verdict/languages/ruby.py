@@ -188,6 +188,3 @@ class Ruby(Language):
             return None
         program = f"{_KIT}{made}\n{_RUN}"
         return PlainProgram("ruby -Ilib program.rb", {"program.rb": program})
-
-
-LANGUAGE = Ruby()

@@ -15,24 +15,9 @@ from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import (
-    MOST_LINES,
-    ClosingLine,
-    Progress,
-    Runner,
-    choose_worst,
-    find_last_lines,
-    strip_file,
-    sum_numbers,
-    sum_up,
-)
+from bough.core.verdict.runner import MOST_LINES, Progress, Runner, strip_file
 from bough.core.verdict.texts import find_closing_brace
 
-_CLOSING = (
-    r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
-    r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
-)
-_NEXTEST_CLOSING = r"Summary \[ *[\d.]+s\] (\d{1,9})(?:/\d+)? tests? run: (\d{1,9} passed.*|\d{1,9} failed.*|.*skipped)"
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
 _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
@@ -56,6 +41,12 @@ class Cargo(Runner):
     manifests = ("Cargo.toml",)
     program = ("cargo", "test", "t", "nextest")
     report_flag = "--no-fail-fast"
+    closes = (
+        r"test result: (?:ok|FAILED)\. (?P<counts>\d{1,9} passed; \d{1,9} failed; \d{1,9} ignored)"
+        r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
+        r"|Summary \[ *[\d.]+s\] \d{1,9}(?:/\d+)? tests? run: (?P<counts2>\d{1,9} (?:passed|failed).*|.*skipped)"
+    )
+    in_parts = True
     starts = (
         (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
         (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
@@ -84,19 +75,6 @@ class Cargo(Runner):
         exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
         dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
         return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for at, line in find_last_lines(lines):
-            if match := re.fullmatch(_NEXTEST_CLOSING, line.strip()):
-                failed = sum_numbers(match[2], "failed", "timed out", "exec failed")
-                found.append(ClosingLine(at, sum_numbers(match[2], "passed"), failed, sum_numbers(match[2], "skipped")))
-        if found:
-            return choose_worst(found)
-        for at, line in enumerate(lines):
-            if match := re.fullmatch(_CLOSING, line):
-                found.append(ClosingLine(at, int(match[1]), int(match[2]), int(match[3])))
-        return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         # What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names.
@@ -235,6 +213,3 @@ class Rust(Language):
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):
             yield name
-
-
-LANGUAGE = Rust()

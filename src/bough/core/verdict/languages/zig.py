@@ -70,6 +70,3 @@ class ZigLanguage(Language):
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         heads = re.finditer(r"(?m)^test\b[^{\n]*(?=\{)", text)
         return [(head.start(), find_closing_brace(text, head.end())) for head in heads]
-
-
-LANGUAGE = ZigLanguage()

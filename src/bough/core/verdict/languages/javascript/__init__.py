@@ -108,6 +108,3 @@ def _parse(text: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-LANGUAGE = JavaScriptLanguage()

@@ -26,7 +26,6 @@ from bough.core.verdict.languages.javascript.runners import (
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Progress, join_options, strip_file
 
-_COUNT = r"(?:#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms)  ?([\d.]{1,20})"
 _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 _GROUP = r" *(▶|✔|✖) (.*?)(?: \([\d.]+ms\))?"
 
@@ -41,6 +40,12 @@ class NodeTestRunner(JavaScript):
     steps = (r" *(ok|not ok) \d+ - .*", r" *(✔|✖|﹣) .* \([\d.]+ms\)(?: # .*)?")
     bad = frozenset({"not ok", "✖"})
     summary = r"✖ failing tests:|(#|ℹ) tests \d+"
+    # In TAP (also tape's shorter one) and in the spec form, where failures follow it.
+    closes = (
+        r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
+        r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
+    )
+    near_end = 100_000
     probe_path = "{at}probe_{name}{suffix}"
     probe_case = PROBE_CASE
     probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
@@ -69,22 +74,9 @@ class NodeTestRunner(JavaScript):
         return insert_arguments(command, found.part[found.head].end, " ".join(patterns))
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Its own block of counts, in TAP (also tape's shorter one) and in the spec form, where failures follow it."""
-        blocks: list[tuple[int, dict[str, int]]] = []
-        for at, line in enumerate(lines):
-            match = re.fullmatch(_COUNT, line.rstrip())
-            if match and match[1] == "tests":
-                blocks.append((at, {}))
-            if match and blocks and at - blocks[-1][0] <= 9:
-                blocks[-1][1][match[1]] = int(float(match[2])) if re.fullmatch(r"\d+(\.\d+)?", match[2]) else 0
-        whole = [(at, block) for at, block in blocks if {"tests", "pass"} <= block.keys()]
-        if not whole:
-            return None
         # A file without tests is reported as a passing test, under its own name.
-        files = sum(1 for line in lines if re.fullmatch(_FILE, line))
-        at, block = whole[-1]
-        failed = block.get("fail", 0) + block.get("cancelled", 0)
-        return ClosingLine(at, block["pass"], failed, block.get("skipped", 0) + block.get("todo", 0), files)
+        ended, files = super().closing(lines), sum(1 for line in lines if re.fullmatch(_FILE, line))
+        return ended._replace(doubtful=files) if ended is not None else None
 
     def count(self, so_far: Progress, line: str) -> Progress:
         group = None if so_far.over else re.fullmatch(_GROUP, line)

@@ -186,6 +186,3 @@ class Python(Language):
         yield from filter(None, names)
         if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
             yield named[1]
-
-
-LANGUAGE = Python()

@@ -23,16 +23,7 @@ from bough.core.verdict.languages.python.interpreter import (
 )
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import (
-    ClosingLine,
-    Progress,
-    ProjectCommand,
-    Runner,
-    choose_worst,
-    find_last_lines,
-    join_options,
-    sum_numbers,
-)
+from bough.core.verdict.runner import Progress, ProjectCommand, Runner, join_options
 
 _MINORS = range(20, 7, -1)
 """The minor versions of Python 3 that are looked for, the newest first."""
@@ -119,11 +110,6 @@ _VALUED = frozenset(
     --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
     --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
 )
-_CLOSING = (
-    r"(?:=+ )?(no tests ran|(?:\d{1,9} (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|reruns?"
-    r"|subtests passed|subtests failed|subtests skipped)(?:, )?)+)"
-    r" in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
-)
 _FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
 _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _DEPENDENCIES = (
@@ -146,6 +132,10 @@ class Pytest(Runner):
         r"(?:=\S+| (?=[^-])[\w.:/]+\.(?:xml|html)\b)?| -n ?(?:auto|logical|\d+)| -[vqsxr]\w*(?= )"
     )
     unique_ids = r"[^:]*\.py(::|$)"
+    closes = (
+        r"(?:=+ )?(?P<counts>no tests ran|(?:\d{1,9} (?:(?:subtests )?(?:passed|failed|skipped)|errors?|xfailed|xpassed"
+        r"|deselected|warnings?|reruns?)(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
+    )
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
     steps = (
@@ -191,16 +181,6 @@ class Pytest(Runner):
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         return read_junit(report, root, _make_id, self.unique_ids)
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for at, line in find_last_lines(lines):
-            if match := re.fullmatch(_CLOSING, line.strip()):
-                counts = re.sub(r"\d+ subtests passed", "", match[1])
-                failed = sum_numbers(counts, "failed", "errors?", "subtests failed")
-                skipped = sum_numbers(counts, "skipped", "xfailed", "subtests skipped")
-                found.append(ClosingLine(at, sum_numbers(counts, "passed", "xpassed"), failed, skipped))
-        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """The tests that failed, from the short summary that ends the output."""

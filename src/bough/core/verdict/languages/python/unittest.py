@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from shlex import quote
 from typing import ClassVar
 
@@ -23,19 +22,10 @@ from bough.core.verdict.languages.python.interpreter import (
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
-from bough.core.verdict.runner import (
-    MOST_LINES,
-    ClosingLine,
-    ProjectCommand,
-    Runner,
-    choose_worst,
-    find_last_lines,
-)
+from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner
 
 _MOST_READ = 300
 """Files that are read to learn which framework a project's tests use."""
-_RAN = r"Ran (\d{1,9}) tests? in [\d.]+s"
-_END = r"(OK|FAILED|NO TESTS RAN)(?: \(((?:[a-z ]+=\d{1,9}(?:, )?)+)\))?"
 _TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
 _BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)|Failure: (\w+ \(.*\)))"
@@ -60,6 +50,11 @@ class Unittest(Runner):
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
     bad = frozenset({"FAIL", "ERROR", "unexpected success"})
     summary = r"={70}"
+    closes = (
+        r"Ran (?P<total>\d{1,9}) tests? in [\d.]+s\n(?:OK|NO TESTS RAN|(?P<least>FAILED))(?: \((?:(?:"
+        r"failures=(?P<failed>\d{1,9})|errors=(?P<failed2>\d{1,9})|unexpected successes=(?P<failed3>\d{1,9})"
+        r"|skipped=(?P<skipped>\d{1,9})|expected failures=(?P<skipped2>\d{1,9})|[a-z ]+=\d{1,9})(?:, )?)+\))?"
+    )
     placeholder = (
         r"(?:.*[./])?([^./]+): (?:ModuleNotFound|Import|Attribute)Error: .*(?:No module named|has no attribute)"
         r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
@@ -79,18 +74,6 @@ class Unittest(Runner):
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for (at, end), (_, ran) in pairwise(find_last_lines(lines)):
-            counts, word = re.fullmatch(_RAN, ran.strip()), re.fullmatch(_END, end.strip())
-            if counts and word:
-                by_kind = {k: int(n) for k, n in re.findall(r"([a-z ]+?)=(\d+)", (word[2] or "").replace(", ", ","))}
-                failed = sum(by_kind.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
-                skipped = by_kind.get("skipped", 0) + by_kind.get("expected failures", 0)
-                failed = max(failed, int(word[1] == "FAILED"))
-                found.append(ClosingLine(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
-        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """The lines of -v show which tests there were, the blocks below them which failed, and how."""
@@ -260,17 +243,12 @@ _MOST_EXAMPLES = 100
 
 class Doctest(Runner):
     name = "doctest"
+    # For each file that it is given.
+    closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
+    in_parts = True
 
     def recognise(self, part: Part, at: int) -> int | None:
         return find_module_word(part, at, "doctest")
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """One pair of lines for each file: `3 passed.` or `2 passed and 1 failed.`"""
-        end = r"(\d{1,9}) passed(?: and (\d{1,9}) failed)?\."
-        found = [(at, m) for at, line in enumerate(lines) if (m := re.fullmatch(end, line.strip()))]
-        if not found:
-            return None
-        return ClosingLine(found[-1][0], sum(int(m[1]) for _, m in found), sum(int(m[2] or 0) for _, m in found))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if list_python_tests(look):
