@@ -60,7 +60,7 @@ class OriginalTests:
         )
         if not side.changed:
             return None
-        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths)
+        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths, changes)
         tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
         return Question(base, tree, side.changed, Over(renamed, before), after)
 
@@ -131,7 +131,7 @@ class OriginalTests:
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
             if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
-                known, again.known(), check.runner, now
+                known, again.known, check.runner, now
             ):
                 found = {}
         return tuple(original_tests.add_expectations(one, question.before, question.after) for one in found.values())

@@ -15,7 +15,7 @@ from bough.adapters.workspaces.python_environment import Environment
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.language import Installation, Missing
+from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
@@ -62,7 +62,7 @@ class CheckEnvironment(Struct, frozen=True):
 
     def examined(self, ran: CheckRun, check: Check, base: Base) -> Baseline:
         """What is known about the base, with what the check lacks there."""
-        known = ran.known()
+        known = ran.known
         if known.exit_status == 0 or self.remedies is None:
             return known
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
@@ -99,6 +99,22 @@ ANSWER = 0.3
 """Seconds in which a service on this machine answers."""
 
 
+_PROVIDED = {
+    "network": "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in your "
+    "settings), or install what it downloads beforehand and pass a check that uses it: `--check CMD`.",
+    "service": 'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
+    "`--accept-failing` continues without it.",
+    "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
+    "version": "Install {} or newer; `[workspace] env` can set PATH where it is elsewhere than the one in use.",
+    "submodule": "Fetch it with `git submodule update --init --recursive`.",
+    "permission": "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does without "
+    "it: `--check CMD`.",
+    "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
+    "`[workspace] env` can set PATH.",
+}
+"""What provides something that is missing, by its kind; a package is installed as its language says."""
+
+
 class Remedies:
     """Knows the project's environment and its ignored files."""
 
@@ -120,40 +136,11 @@ class Remedies:
 
     def for_missing(self, missing: Missing, base: Base) -> str:
         """One or two sentences: how to provide it."""
-        match missing.kind:
-            case "network":
-                how = (
-                    "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
-                    "your settings), or install what it downloads beforehand and pass a check that uses it: "
-                    "`--check CMD`."
-                )
-                return (self._offer_setup(missing, base) or how) + self._mention_left_out()
-            case "service":
-                return (
-                    'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
-                    f"`--accept-failing` continues without it.{self._mention_left_out()}"
-                )
-            case "loopback":
-                return "Let commands reach the services of this machine: pass `--network loopback`."
-            case "version":
-                return (
-                    f"Install {missing.name} or newer; `[workspace] env` can set PATH where it is elsewhere than the "
-                    f"one in use.{self._mention_left_out()}"
-                )
-            case "submodule":
-                return "Fetch it with `git submodule update --init --recursive`."
-            case "permission":
-                return (
-                    "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does "
-                    f"without it: `--check CMD`.{self._mention_left_out()}"
-                )
-            case "command" if not missing.language:
-                return (
-                    f"Install {missing.name}, or pass another check with `--check CMD` (or `[check] "
-                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
-                )
-            case _:
-                return (self._offer_setup(missing, base) or self._explain_install(missing)) + self._mention_left_out()
+        kind = "package" if missing.kind == "command" and missing.language else missing.kind
+        how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
+        if kind in ("network", "package"):
+            how = self._offer_setup(missing, base) or how
+        return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
     def _offer_setup(self, missing: Missing, base: Base) -> str:
         """The project's own set-up command, and how to have bough run it."""
@@ -172,7 +159,7 @@ class Remedies:
         prefix = str(found.inside or found.prefix) if found is not None else ""
         where = found.where if found is not None else ""
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        return language.explain_install(missing, Installation(where, prefix))
+        return language.explain_install(missing, where, prefix)
 
     def _mention_left_out(self) -> str:
         names = [name for name in self._ignored() if not _is_generated(name)][:MOST_LEFT_OUT]

@@ -33,7 +33,7 @@ from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, strip_root
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, count_told, strip_root
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
@@ -241,7 +241,7 @@ class CheckRunner:
         async def measure() -> Baseline:
             ran = await asyncio.shield(self.once(work, tree, say))
             if ran.finished.exit_status == 0:
-                return ran.known()
+                return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
             return self._environment.examined(ran, work.check, Base(texts, paths, work.task.step.instructions))
@@ -333,15 +333,18 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
 
 def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen) -> CheckRun:
     root, shown = str(workspace.root), make_readable(text, check.runner)
-    return CheckRun(
-        finished,
-        read_results(load_report(path), text, finished.exit_status, check.runner, root),
-        shown,
-        closed=read_closing_lines(text, check.runner, root) is not None,
-        refuted=original_tests.hash_refutation(strip_root(shown, root)),
-        rewritten=rulings.find_rewritten(*read_altered(workspace, *seen)),
-        ended=has_completed(path),
+    report = read_results(load_report(path), text, finished.exit_status, check.runner, root)
+    known = Baseline(
+        report,
+        read_closing_lines(text, check.runner, root) is not None,
+        finished.exit_status,
+        original_tests.hash_refutation(strip_root(shown, root)),
+        rulings.find_rewritten(*read_altered(workspace, *seen)),
+        has_completed(path),
+        finished.seconds,
+        told=count_told(shown) if report.how == "exit status" else 0,
     )
+    return CheckRun(finished, shown, known)
 
 
 def to_argv(command: str) -> list[str]:

@@ -31,7 +31,7 @@ from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_r
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Judgement, Workspace
+from bough.ports import Judgement, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
@@ -52,7 +52,10 @@ class Objection(Struct, frozen=True):
 
 
 class Judge:
-    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest) -> None:
+    def __init__(
+        self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest
+    ) -> None:
+        self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
         self._originals = originals
@@ -70,7 +73,7 @@ class Judge:
         judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
-            self._runner.baselines.know(task.tree, check, first.known())
+            self._runner.baselines.know(task.tree, check, first.known)
         return judgement
 
     async def _run_check(self, work: Work, workspace: Workspace, say: Say) -> tuple[CheckRun, Question | None]:
@@ -149,7 +152,7 @@ class Judge:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
-        now = work.ran.known() if work.question is None else await self._runner.at_tree(work, work.question.tree)
+        now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)
 
     async def _describe_limits(self, work: CheckedWork) -> str:
@@ -166,7 +169,7 @@ class Judge:
         if task.step.may_edit_tests or work.question is not None:
             return ""
         before = await self._texts.of(task.base, command)
-        changed = before.differing(await self._texts.of(task.tree, command))
+        changed = {change.path for change in await self._workspaces.changes(task.base, task.tree)}
         files = {original_tests.find_file(case.id) for case in known.report.cases}
         same = {path for path in files - changed if path in before}
         if not rulings.find_lost(ran.report, known.report, same):
@@ -179,7 +182,7 @@ class Judge:
 
     async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
         """Something other than the tree was tested."""
-        if other := sorted({*work.ran.rewritten} - {*work.known.rewritten}):
+        if other := sorted({*work.ran.known.rewritten} - {*work.known.rewritten}):
             return Objection(f"the check passed, but {other[0]} was replaced while it ran")
         texts = await self._texts.of(work.task.tree, work.check.command)
         forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)

@@ -145,7 +145,7 @@ class ProjectVerifier:
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
         self._originals = OriginalTests(workspaces, texts, self._runner)
         claim = ClaimTest(workspaces, texts, self._runner, self._originals)
-        self._judge = Judge(texts, self._runner, self._originals, claim)
+        self._judge = Judge(workspaces, texts, self._runner, self._originals, claim)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -254,8 +254,7 @@ class ProjectVerifier:
         if not known.ran_tests:
             return "no test was seen in its output"
         broken = await self._finder.break_product(task.base)
-        on_broken = await self._runner.once(work, broken, progress)
-        now = on_broken.known()
+        now = (await self._runner.once(work, broken, progress)).known
         if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
             return "it passes on a broken product, too"
         self.prefer(command, scouted=True)

@@ -79,33 +79,20 @@ class Missing(Struct, frozen=True):
     """False: nothing says that it belongs here, so the work may have to provide it."""
 
     def __str__(self) -> str:
-        match self.kind:
-            case "command":
-                return f"the command `{self.name}` is not found"
-            case "version":
-                return f"it needs {self.name} or newer, and the one here is older"
-            case "network":
-                return f"it needs network access ({self.name}), which commands do not have"
-            case "service":
-                return f"nothing answers at {self.name}: a service the tests need is not running"
-            case "loopback":
-                return f"{self.name} answers on this machine, but commands cannot reach it"
-            case "submodule":
-                return f"the git submodule {self.name} is empty"
-            case "permission":
-                return f"commands may not use {self.name}"
-            case _:
-                named = f" ({self.why} names it)" if self.why else ""
-                return f"{self.name} is not installed{named}"
+        named = f" ({self.why} names it)" if self.why else ""
+        return _LACKING.get(self.kind, "{} is not installed").format(self.name) + named
 
 
-class Installation(Struct, frozen=True):
-    """Where a project's packages are on this machine, as far as an install hint needs it."""
-
-    environment: str = ""
-    """The environment that checks run in, as a phrase; empty: there is none."""
-    prefix: str = ""
-    """The folder of that environment."""
+_LACKING = {
+    "command": "the command `{}` is not found",
+    "version": "it needs {} or newer, and the one here is older",
+    "network": "it needs network access ({}), which commands do not have",
+    "service": "nothing answers at {}: a service the tests need is not running",
+    "loopback": "{} answers on this machine, but commands cannot reach it",
+    "submodule": "the git submodule {} is empty",
+    "permission": "commands may not use {}",
+}
+"""What is missing, by its kind; otherwise it is a package."""
 
 
 class Language:
@@ -278,8 +265,9 @@ class Language:
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        """How to provide what is missing where the project does not say how, in one sentence."""
+    def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        """How to provide what is missing where the project does not say how, in one sentence. `environment`: the one
+        that checks run in, as a phrase, empty where there is none; `prefix`: its folder."""
         return f"Install {missing.name} first, where there is network access."
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────

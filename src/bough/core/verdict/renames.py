@@ -16,15 +16,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.references import is_loading, list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
-from bough.core.verdict.texts import differing
+from bough.core.verdict.texts import FileChange
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
-    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
+def apply_new_names(
+    before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str], changes: Iterable[FileChange]
+) -> dict[str, str]:
+    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back;
+    `changes`: what differs."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
-    changed = [path for path in differing(before, after) if is_product(path)]
+    changed = [change.path for change in changes if is_product(change.path)]
     # Product files that are in another folder now, under the same name.
     new: dict[str, list[str]] = {}
     for path in changed:

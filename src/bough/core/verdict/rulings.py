@@ -126,13 +126,13 @@ def decide_ruling(
     reports = runner is not None and runner.always_reports
     if read.how == "exit status" and check.runner and (not baseline.mute or reports):
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
-    if reports and baseline.closed and not ran.closed:
+    if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
     if read.how != "exit status" and not read.passed and not _is_as_mute_as_before(ran, baseline):
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
-    if baseline.ended and not ran.ended:
+    if baseline.ended and not ran.known.ended:
         return "the runner left a report but not its final output: it did not finish", False
     said = f"{_count_tests(read.passed)} passed" if read.passed else "exit status 0"
     more = read.passed - baseline.report.passed

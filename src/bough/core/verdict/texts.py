@@ -1,10 +1,9 @@
-"""The texts of two trees, by path, compared."""
+"""Texts of trees, and blocks in them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -23,13 +22,6 @@ class LineCount(Struct, frozen=True):
     added: int
     removed: int
     binary: bool = False
-
-
-@runtime_checkable
-class ComparableTexts(Protocol):
-    """Texts that know which of them differ without being read."""
-
-    def differing(self, other: ComparableTexts) -> set[str]: ...
 
 
 class Over(Mapping[str, str]):
@@ -51,16 +43,6 @@ class Over(Mapping[str, str]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """The paths whose texts differ."""
-    if isinstance(before, Over):
-        same = differing(before.behind, after)
-        return {path for path in same | {*before.front} if before.get(path) != after.get(path)}
-    if isinstance(before, ComparableTexts) and isinstance(after, ComparableTexts):
-        return before.differing(after)
-    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
 
 
 def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, Spans, find_table_name
+from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Spans, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
@@ -171,15 +171,14 @@ class Python(Language):
                 return path
         return "" if top in _COMMON else None
 
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        if not place.environment:
+    def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        if not environment:
             return (
                 "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
                 f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
                 "bough; `[workspace] setup` in bough.toml can create one for each checkout."
             )
-        python = f"{place.prefix}/bin/python"
-        return f"It is not in {place.environment}: install it there (`{python} -m pip install {missing.name}`)."
+        return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
