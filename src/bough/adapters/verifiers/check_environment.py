@@ -21,9 +21,9 @@ from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.core.verdict.stated_commands import find_setup
+from bough.core.verdict.texts import Read
 from bough.trust.files import Place
 
-Read = Callable[[str], str | None]
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
 SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 """Characters and lines of a failing check's output that are shown before a run."""

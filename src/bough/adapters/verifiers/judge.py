@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
-from bough.adapters.verifiers.claim import NOT_ASKED, CheckedWork, ClaimTest
+from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
@@ -122,7 +122,7 @@ class Judge:
             fixed=() if failed else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
-            unfalsified=work.canary.startswith(NOT_ASKED),
+            unfalsified=work.unfalsified,
         )
         return _attach_output(verdict, ran, work.task)
 
@@ -211,7 +211,7 @@ class Judge:
 
     async def _find_unproven_claim(self, work: CheckedWork) -> Objection | None:
         """Tests that carry the claim and prove nothing, or hold only where they run as tests."""
-        work.canary, why = await self._claim.ask(work)
+        why = await self._claim.ask(work)
         return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:

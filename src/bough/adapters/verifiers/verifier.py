@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
-from bough.adapters.verifiers.check_environment import CheckEnvironment, Read
+from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import ClaimTest
 from bough.adapters.verifiers.judge import Judge, rule_without_check
@@ -33,6 +33,7 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign, is_product
+from bough.core.verdict.texts import Read
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 BROKEN = "}}} )))\n"

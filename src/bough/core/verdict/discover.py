@@ -7,7 +7,7 @@ that nobody said how to prove this task, which is never a pass.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from shlex import quote
 
 from msgspec.structs import replace
@@ -19,21 +19,16 @@ from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.texts import Read
 
 
 def discover_check(
-    step: Step,
-    task: str,
-    files: Collection[str],
-    read: Callable[[str], str | None],
-    folder: str = "",
-    own: str = "",
-    preferred: str = "",
+    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = "", preferred: str = ""
 ) -> Check | None:
     """The check of a task and why it was chosen; None when none is found.
 
     `preferred` is the project's own command that was found to work. `files` are the workspace's files as relative
-    paths, `read` gives the text of one (None when it does not exist or is not text). In order: the step's
+    paths. In order: the step's
     `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
     `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project around `folder`,
     the person's folder. The id is the last segment of the task's path, in which dashes and underscores
@@ -44,7 +39,7 @@ def discover_check(
 
 
 def list_checks(
-    step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
+    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = ""
 ) -> list[Check]:
     """The candidates for the check of a task, the most trusted first. What somebody said has no other."""
     look = ProjectFiles(files, read)

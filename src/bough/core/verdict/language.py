@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import Struct
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+from bough.core.verdict.texts import Read
 
 if TYPE_CHECKING:  # Only named here: a path is classified without them.
     from bough.core.verdict.project_files import ProjectFiles
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # Only named here: a path is classified without them.
 Spans = list[tuple[int, int, str]]
 """Spans of a text, and their replacements."""
 ReadText = Callable[[str], str]
+"""Gives the text of a file; empty: there is none."""
+Wanted = Collection[str] | None
+"""Names of tests; None: all of a file."""
 
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
@@ -228,11 +232,9 @@ class Language:
         `before`: the file as it was; `tests`: the task's; `failures`: what failed ones said of earlier attempts."""
         return text, []
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
-        """A plain program that does what these tests of a file do; None: there is none. `wanted`: None for all tests;
-        `command`: the check's; `read` gives another file of the tree."""
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
+        """A plain program that does what these tests of a file do; None: there is none. `command`: the check's; `read`
+        gives another file of the tree."""
         return None
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,18 +8,19 @@ relies on one; what it says then counts only when it says the same about the cod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from shlex import quote
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from bough.core.verdict.canary import falsify_expectations, is_test_of
-from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
+from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram, Wanted
 from bough.core.verdict.original_tests import find_file, hash_refutation
 from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import is_code, is_configuration, is_data, is_test_file, split_words
+from bough.core.verdict.texts import Read
 
 MOST_FILES = 5
 """Test files that become programs."""
@@ -119,15 +120,8 @@ def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dic
     return dict(list(found.items())[:MOST_FILES])
 
 
-def make_program(
-    path: str,
-    text: str,
-    wanted: Collection[str] | None,
-    command: str,
-    read: Callable[[str], str | None],
-    number: int,
-) -> list[PlainProgram]:
-    """The program of a test file, if there is one, by a name that others do not have. `wanted`: None for all tests."""
+def make_program(path: str, text: str, wanted: Wanted, command: str, read: Read, number: int) -> list[PlainProgram]:
+    """The program of a test file, if there is one, by a name that others do not have."""
     made = find_language(path).make_program(path, text, wanted, command, read)
     if made is None:
         return []

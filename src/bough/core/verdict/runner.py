@@ -166,6 +166,8 @@ class Runner:
     probe_path: ClassVar[str] = ""
     """Where a probe goes: `{at}` is the folder of most tests, `{name}` the probe's name, `{suffix}` what
     `find_probe_suffix` says; empty: it runs none."""
+    probe_command: ClassVar[str] = ""
+    """The command that runs one probe, which is `{file}` in it."""
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
     probe_case: ClassVar[str] = ""
@@ -329,7 +331,7 @@ class Runner:
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         """The command that runs one probe, or one test of it. `command`: the check's."""
-        return ""
+        return self.probe_command.replace("{file}", quote(path))
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
         """The command that runs them all in one process and names each; empty where that is not possible."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+
+Read = Callable[[str], str | None]
+"""Gives the text of a file; None: it does not exist, or is not text."""
 
 
 class FileChange(Struct, frozen=True):

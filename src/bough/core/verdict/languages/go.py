@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 import msgspec
@@ -11,10 +11,11 @@ import msgspec
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import insert_arguments
 from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText
+from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
+from bough.core.verdict.texts import Read
 
 _OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
 _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
@@ -236,9 +237,7 @@ class GoLanguage(Language):
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The tests as functions of the package, and a program that calls them."""
         module, package = (
             re.search(r"(?m)^module\s+(\S+)", read("go.mod") or ""),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from bough.core.verdict.language import ENDS, Language, PlainProgram
+from bough.core.verdict.language import ENDS, Language, PlainProgram, Wanted
 from bough.core.verdict.runner import ClosingLine, Runner
+from bough.core.verdict.texts import Read
 
 
 class Prove(Runner):
@@ -73,9 +74,7 @@ class Perl(Language):
         named = (path for path, text in manifests.items() if re.search(self.dependency_files, path) and name in text)
         return next(named, None)
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The script itself, with the functions of `Test::More` in it. What it does not have ends the program."""
         made, found = re.subn(r"(?m)^use Test::(?:More|Simple)\b[^;]*;", "", text)
         if not found or re.search(r"\b(?:is_deeply|SKIP|TODO|FindBin|__FILE__)\b", text):

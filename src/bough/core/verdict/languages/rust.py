@@ -4,7 +4,7 @@ tests."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 from msgspec.structs import replace
@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word, insert_arguments
 from bough.core.verdict.check_run import MOST_CASES, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
+from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, Progress, Runner, strip_file
-from bough.core.verdict.texts import find_closing_brace
+from bough.core.verdict.texts import Read, find_closing_brace
 
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
 _DOC_SECTION = r" +Doc-tests (\S+)"
@@ -186,9 +186,7 @@ class Rust(Language):
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The tests as functions, and a program that calls them, built without the checks of a development build."""
         package = find_table_name(read("Cargo.toml") or "", "package")
         inner, crate = self.find_inner_tests(text, True), package.replace("-", "_")

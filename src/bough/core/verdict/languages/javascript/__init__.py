@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText
+from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText, Wanted
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.plain import make_plain
 from bough.core.verdict.languages.javascript.runners import (
@@ -23,6 +23,7 @@ from bough.core.verdict.languages.javascript.runners import (
 )
 from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.texts import Read
 
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
 """The packages that a file loads, without paths inside them."""
@@ -72,9 +73,7 @@ class JavaScriptLanguage(Language):
     def list_loaded_packages(self, text: str) -> Collection[str]:
         return re.findall(_LOADS, text)
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         suffix, folder = find_suffix(path), parent_folder(path)
         listed = json.dumps(sorted({name.rpartition(" > ")[2] for name in wanted}) if wanted is not None else None)
         made = make_plain(text, listed, "node --test" not in command) if suffix in ("js", "mjs", "cjs") else ""

@@ -47,6 +47,7 @@ class NodeTestRunner(JavaScript):
     )
     near_end = 100_000
     probe_path = "{at}probe_{name}{suffix}"
+    probe_command = "node --test {file}"
     probe_case = PROBE_CASE
     probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
     no_test = r"SyntaxError|Cannot use import statement"
@@ -85,9 +86,6 @@ class NodeTestRunner(JavaScript):
         if group and so_far.groups[-1:] == (group[2],):
             return replace(so_far, groups=so_far.groups[:-1])
         return super().count(so_far, line)
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"node --test {quote(path)}"
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look)

@@ -157,6 +157,7 @@ class Jest(_ByTitle):
     )
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
+    probe_command = "npx jest --runTestsByPath {file}"
     probe_how = PROBE_HOW
 
     def recognise(self, part: Part, at: int) -> int | None:
@@ -180,9 +181,6 @@ class Jest(_ByTitle):
                 seconds = (test.duration or 0) / 1000
                 cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
         return deduplicate(cases)
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
@@ -221,10 +219,8 @@ class Vitest(_ByTitle):
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
+    probe_command = "npx vitest run {file}"
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"npx vitest run {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return f"{make_run_command(look)}vitest run{path}"

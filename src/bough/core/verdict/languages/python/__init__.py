@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Spans, find_table_name
+from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Spans, Wanted, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
@@ -14,6 +14,7 @@ from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.slips import repair_python
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
+from bough.core.verdict.texts import Read
 
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -137,9 +138,7 @@ class Python(Language):
     def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
         return repair_python(text, before, tests, failures)
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         folders = [*reversed(list(list_parents(path)))]
         shared = [read(f"{folder}/conftest.py".lstrip("/")) or "" for folder in folders]
         made = make_plain(text, parent_folder(path), wanted, shared)
