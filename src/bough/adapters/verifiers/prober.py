@@ -18,7 +18,7 @@ from bough.core.tree.task import Task
 from bough.core.verdict import probe_forms
 from bough.core.verdict.discover import discover_check
 from bough.core.verdict.language import PlainProgram
-from bough.core.verdict.plain_program import join_programs, make_program, read_result
+from bough.core.verdict.plain_program import add_program, join_programs, read_result
 from bough.core.verdict.project_files import run_in_folder
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 from bough.trust.files import Place
@@ -127,9 +127,7 @@ class Prober:
         for path in dict.fromkeys(probe.path for probe in chosen if probe.name in passed):
             own = [probe for probe in chosen if probe.path == path and probe.name in passed]
             wanted = {probe.case for probe in own} if len(own) > 1 else None  # Cases may share a file.
-            made = make_program(path, own[0].text, wanted, check.command, texts.get, len(programs))
-            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
-                programs += made
+            if add_program(programs, path, own[0].text, wanted, check.command, texts.get):
                 groups.append(own)
         if not programs:
             return results

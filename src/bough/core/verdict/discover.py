@@ -7,7 +7,7 @@ that nobody said how to prove this task, which is never a pass.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from shlex import quote
 
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
-from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
@@ -63,26 +63,21 @@ def _find_stated(step: Step, look: ProjectFiles) -> Check | None:
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
-    for path in look:
-        named = parent_folder(path) == "tests" and _normalize_name(find_stem(path)) == f"test_{name}"
-        if check := find_file_check(path, look) if named else None:
-            return replace(check, why=f"{path}, named after the task")
+    usual = [path for path in look if parent_folder(path) == "tests"]
+    if check := _find_among(usual, {f"test_{name}"}, look):
+        return check
     for runner in RUNNERS:
         file, known = runner.find_targets(look)
         target = next((target for target in sorted(known) if _normalize_name(target) == f"test_{name}"), "")
         if target:
             return Check(f"{runner.name} {quote(target)}", f"the target {target} of {file}", "")
-    return _find_anywhere(name, look)
+    # Also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them.
+    return _find_among(look, {f"test_{name}", f"{name}_test", f"{name}_spec"}, look)
 
 
-def _find_anywhere(name: str, look: ProjectFiles) -> Check | None:
-    """`{id}_test.*` and `test_{id}.*`, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them."""
-    named = {f"test_{name}", f"{name}_test", f"{name}_spec"}
-    fitting = [
-        path
-        for path in look
-        if _normalize_name(last_segment(path).rpartition(".")[0]) in named and rank_suffix(path) >= 0
-    ]
+def _find_among(paths: Iterable[str], names: Collection[str], look: ProjectFiles) -> Check | None:
+    named = (path for path in paths if _normalize_name(last_segment(path).rpartition(".")[0]) in names)
+    fitting = [path for path in named if rank_suffix(path) >= 0]
     for path in sorted(fitting, key=lambda path: (rank_suffix(path), path.count("/"), path)):
         check = find_file_check(path, look)
         if check:

@@ -47,7 +47,8 @@ def find_disagreements(
     accepted = {case.id for case in baseline.report.failing if case.id in still or is_placeholder(case, runner)}
     found = {case.id: _make_failing(case) for case in then.report.failing if case.id not in accepted}
     found |= _find_missing(baseline, then, found)
-    if not found and (less := _explain_fewer(baseline, then)):
+    named = len(then.report.cases) >= then.report.passed + then.report.failed
+    if not found and not named and (less := _explain_fewer(baseline, then)):
         found = {THE_CHECK: Disagreement(THE_CHECK, said=less)}
     return found
 
@@ -78,19 +79,16 @@ def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disa
 
 
 def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
-    named = len(then.report.cases) >= then.report.passed + then.report.failed
-    if named or then.report.passed >= baseline.report.passed:
-        return ""
-    return f"only {then.report.passed} tests pass, where {baseline.report.passed} passed at the base"
+    was, now = baseline.report.passed, then.report.passed
+    return f"only {now} tests pass, where {was} passed at the base" if now < was else ""
 
 
 def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
     """Compare two results whose tests have no names, and say how the later one is worse; empty: it is not."""
-    was, now = baseline.report, then.report
     ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
     if then.exit_status == 0:
-        return f"only {now.passed} tests pass, where {was.passed} passed at the base" if now.passed < was.passed else ""
-    if baseline.exit_status == 0 or was.failed:
+        return _explain_fewer(baseline, then)
+    if baseline.exit_status == 0 or baseline.report.failed:
         return ended
     # All that is known is that it failed: it has to be seen to fail in the same way.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,25 +29,13 @@ class LineCount(Struct, frozen=True):
     binary: bool = False
 
 
-class Over(Mapping[str, str]):
-    """Texts in front of others."""
-
-    def __init__(self, front: Mapping[str, str], behind: Mapping[str, str]) -> None:
-        self.front = front
-        self.behind = behind
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.front or path in self.behind
-
-    def __getitem__(self, path: str) -> str:
-        return self.front[path] if path in self.front else self.behind[path]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.front
-        yield from (path for path in self.behind if path not in self.front)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The object that a text says in JSON; None: it says none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:

@@ -100,9 +100,7 @@ class Cargo(Runner):
                 seen.add((test[2], test[3]))  # The summary names failures again.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
         # Documentation tests of one item differ only by their line and come in any order: use that of the file.
-        found.sort(
-            key=lambda each: (each[0].endswith(":doc"), _parse_line_number(each[1]) if each[0].endswith(":doc") else 0)
-        )
+        found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
             trace = traces.get(name, [])
@@ -121,11 +119,6 @@ class Cargo(Runner):
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"cargo test --test {quote(find_stem(path))}{f' -- --exact {quote(case)}' if case else ''}"
-
-
-def _parse_line_number(name: str) -> int:
-    match = re.search(r"\(line (\d{1,9})\)", name)
-    return int(match[1]) if match else 0
 
 
 def _find_panic(trace: Sequence[str]) -> str:

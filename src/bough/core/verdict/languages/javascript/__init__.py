@@ -23,7 +23,7 @@ from bough.core.verdict.languages.javascript.runners import (
 )
 from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.texts import Read
+from bough.core.verdict.texts import Read, parse_object
 
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
 """The packages that a file loads, without paths inside them."""
@@ -90,20 +90,13 @@ class JavaScriptLanguage(Language):
         return module
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
-        if isinstance(name := _parse(read("package.json")).get("name"), str):
+        if isinstance(name := (parse_object(read("package.json")) or {}).get("name"), str):
             yield name
 
     def requires(self, text: str, names: Collection[str]) -> bool:
-        tables = (_parse(text).get(key) for key in ("dependencies", "devDependencies", "peerDependencies"))
-        return any(isinstance(table, dict) and not table.keys().isdisjoint(names) for table in tables)
+        about = parse_object(text) or {}
+        tables = (get_table(about, key) for key in ("dependencies", "devDependencies", "peerDependencies"))
+        return any(not table.keys().isdisjoint(names) for table in tables)
 
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         return get_table(read_package(look), "scripts")
-
-
-def _parse(text: str) -> Mapping[str, object]:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -3,7 +3,6 @@ npm and its relatives, which run whatever a script of package.json says; and wha
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
@@ -18,6 +17,7 @@ from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.verdict.texts import parse_object
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
@@ -84,11 +84,7 @@ def _is_test(path: str) -> bool:
 
 def read_package(look: ProjectFiles) -> dict[str, Any]:
     """The content of package.json; empty when there is none or it is not an object."""
-    try:
-        read = json.loads(look.text("package.json") or "null")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+    return parse_object(look.text("package.json")) or {}
 
 
 def get_table(holder: dict[str, Any], key: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Spans, Wanted, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
-from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
+from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.slips import repair_python
@@ -29,7 +29,6 @@ _ALIASES: Mapping[str, str] = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "git": "gitpython",
-    "google": "google",
     "jose": "python-jose",
     "jwt": "pyjwt",
     "magic": "python-magic",
@@ -37,7 +36,6 @@ _ALIASES: Mapping[str, str] = {
     "openssl": "pyopenssl",
     "pil": "pillow",
     "pkg_resources": "setuptools",
-    "psycopg2": "psycopg2",
     "serial": "pyserial",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
@@ -51,7 +49,6 @@ _COMMON = frozenset(
 )
 """Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
 _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
-_MODULE_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 class Python(Language):
@@ -60,7 +57,7 @@ class Python(Language):
     test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
-    manifests = (*_MODULE_MANIFESTS[:3], "pytest.ini", "tox.ini", "noxfile.py", "requirements.txt")
+    manifests = (*MANIFESTS, "noxfile.py", "requirements.txt")
     dependency_files = (
         r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
         r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|requirements/[^/]*\.(txt|in))$"
