@@ -42,14 +42,6 @@ MOST_TOLD = 60
 """Files that say how a project is tested, and are read for it."""
 
 
-def _guess_product(paths: Sequence[str]) -> list[str]:
-    """The sources of a language that nobody wrote a record for: files with the commonest suffix
-    of those that are neither data nor tests."""
-    others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
-    suffixes = Counter(find_suffix(path) for path in others)
-    return [path for path in others if suffixes and find_suffix(path) == suffixes.most_common(1)[0][0]]
-
-
 class CheckFinder:
     """Finds the check that proves a task."""
 
@@ -111,7 +103,11 @@ class CheckFinder:
     async def break_product(self, tree: str) -> str:
         """The tree with text in its product code that no language reads."""
         paths = [path for path in await self._workspaces.paths(tree) if not is_foreign(path)]
-        product = [path for path in paths if is_product(path) and is_code(path)] or _guess_product(paths)
+        # In a language that nobody wrote a record for, the commonest suffix of what is neither data nor a test.
+        others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
+        common = Counter(map(find_suffix, others)).most_common(1)
+        guessed = [path for path in others if find_suffix(path) == common[0][0]]
+        product = [path for path in paths if is_product(path)] or guessed
         return await self._workspaces.graft(tree, tree, (), dict.fromkeys(product[:MOST_BROKEN], BROKEN))
 
     async def count_test_files(self, task: Task) -> int:

@@ -46,9 +46,10 @@ def cut_middle(text: str, size: int) -> str:
 
 
 def make_case(
-    name: str, outcome: CaseOutcome, message: str = "", trace: str = "", seconds: float = 0.0, root: str = ""
+    name: str, outcome: CaseOutcome, message: str | None = None, trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
-    """A case that is safe to keep, whatever the runner wrote."""
+    """A case that is safe to keep, whatever the runner wrote. `message`: None for the first line of the trace."""
+    message = trace.strip().partition("\n")[0] if message is None else message
     clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
     if len(clean) > _LONGEST_ID:
         clean = f"{clean[: _LONGEST_ID - 17]}~{sha256(clean.encode()).hexdigest()[:16]}"

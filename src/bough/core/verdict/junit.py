@@ -84,14 +84,10 @@ class _JUnitReader:
         if self._depth == 1:
             self.is_junit = name in ("testsuites", "testsuite")
         elif name == "testcase" and self._case is None:
-            self._begin(attributes)
+            self._case, self._message, self._text, self._room, self._todo = attributes, "", [], 0, False
+            self._outcome = "skipped" if attributes.get("status") in ("notrun", "disabled") else "passed"
         elif name in _OUTCOMES and self._case is not None:
             self._found(_OUTCOMES[name], attributes)
-
-    def _begin(self, attributes: dict[str, str]) -> None:
-        self._case, self._message, self._text, self._room = attributes, "", [], 0
-        self._outcome = "skipped" if attributes.get("status") in ("notrun", "disabled") else "passed"
-        self._todo = False
 
     def _found(self, outcome: CaseOutcome, attributes: dict[str, str]) -> None:
         self._todo |= outcome == "skipped" and attributes.get("type") == "todo"

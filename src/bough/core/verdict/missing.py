@@ -137,13 +137,10 @@ def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
         id: lack
         for id, lack in aside.items()
         if not _is_named(lack.split(" ", 1)[0], goal)
-        and not any(_is_named(word, goal) for word in (last_segment(re.split(r"::|\[", id)[0]), _last_name(id)))
+        and not _is_named(last_segment(re.split(r"::|\[", id)[0]), goal)
+        and not _is_named(re.split(r"::| > |\.", id.partition("[")[0])[-1], goal)
         and not (about and lack.endswith(_UNDECLARED))
     }
-
-
-def _last_name(id: str) -> str:
-    return re.split(r"::| > |\.", id.partition("[")[0])[-1]
 
 
 def _normalize(message: str) -> str:
@@ -215,7 +212,8 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     for name in reversed(names):
         # A bare word is a program of the PATH, even where a file has that name (`dune`).
         written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
-        own = written or ("/" in name and not _is_installed(name))
+        installed = name.startswith("/") or is_made_folder(parent_folder(name))
+        own = written or ("/" in name and not installed)
         if name and not own:
             # The language whose package managers install a program: it is known for that, or a manifest names it.
             program = last_segment(name)
@@ -230,10 +228,6 @@ def _find_newer(text: str) -> Missing | None:
     patterns = (language.too_old for language in LANGUAGES if language.too_old)
     found = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
     return Missing("version", " ".join(filter(None, found.groups()))) if found else None
-
-
-def _is_installed(path: str) -> bool:
-    return path.startswith("/") or is_made_folder(parent_folder(path))
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

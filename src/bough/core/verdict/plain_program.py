@@ -31,17 +31,19 @@ LONGEST = 300
 UNABLE = 99
 """The exit status where there is no place for it."""
 _OWN = ("bough.toml", ".bough")
-_PLACE = """\
-[ "$(find {tops} -type f 2>/dev/null | head -n {largest} | wc -l)" -lt {largest} ] || exit {unable}
-d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit {unable}
-for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit {unable}; done
-for e in * .[!.]*; do case $e in {own}) ;; *) [ -e "$d/{project}/$e" ] || ln -s "$PWD/$e" "$d/{project}/$e";; esac; done
-cd "$d/{project}" && rm -f -- {removed} || exit {unable}
-[ ! -d {beside} ] || mv {beside} ..
-find .. -type f -exec touch -t 202001010000 {{}} +
+_PLACE = f"""\
+[ "$(find {{tops}} -type f 2>/dev/null | head -n {2 * LARGEST} | wc -l)" -lt {2 * LARGEST} ] || exit {UNABLE}
+d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{PROJECT}" || exit {UNABLE}
+for e in {{tops}}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{PROJECT}/" || exit {UNABLE}; done
+for e in * .[!.]*; do
+  case $e in .git|{"|".join(_OWN)}) ;; *) [ -e "$d/{PROJECT}/$e" ] || ln -s "$PWD/$e" "$d/{PROJECT}/$e";; esac
+done
+cd "$d/{PROJECT}" && rm -f -- {{removed}} || exit {UNABLE}
+[ ! -d {BESIDE} ] || mv {BESIDE} ..
+find .. -type f -exec touch -t 202001010000 {{{{}}}} +
 for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
-c={command}
-! timeout 1 true 2>/dev/null || t='timeout {seconds}'
+c={{command}}
+! timeout 1 true 2>/dev/null || t='timeout {LONGEST}'
 if script -qec true /dev/null >/dev/null 2>&1; then $t script -qec "$c" /dev/null; else $t sh -c "$c"; fi
 s=$?; cd / && chmod -R u+w "$d" && rm -rf "$d"; exit $s
 """
@@ -116,17 +118,7 @@ def add_program(programs: list[PlainProgram], path: str, text: str, wanted: Want
 
 def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
     tops = sorted({path.partition("/")[0] for path in paths} - {*_OWN})
-    return _PLACE.format(
-        project=PROJECT,
-        unable=UNABLE,
-        largest=2 * LARGEST,
-        seconds=LONGEST,
-        beside=BESIDE,
-        own="|".join((".git", *_OWN)),
-        tops=" ".join(map(quote, tops)),
-        removed=" ".join(map(quote, removed)),
-        command=quote(command),
-    )
+    return _PLACE.format(tops=" ".join(map(quote, tops)), removed=" ".join(map(quote, removed)), command=quote(command))
 
 
 # ── a check whose tests have no names ───────────────────────────────────────────────────────────────────────────────

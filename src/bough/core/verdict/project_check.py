@@ -150,7 +150,8 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         stated.insert(0, Check(joined, f"{told[0].path} runs them"))
     # A guide may show a part of what CI runs with a program of the project's own.
     by_name = {one.command for one in others if one.named}
-    sure = [one for one in named if one.command in by_name and _find_own_program(one.command) in look.files]
+    words = {command: [part[0].text.removeprefix("./") for part in split_commands(command)][:1] for command in by_name}
+    sure = [one for one in named if {*words.get(one.command, ())} & look.files]
     guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
     first = [check for check in stated if check.command not in guided]
     found = [*alone, *first, *(sure if guided else ()), *stated]
@@ -163,10 +164,6 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         )
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
-
-
-def _find_own_program(command: str) -> str:
-    return next((part[0].text.removeprefix("./") for part in split_commands(command)), "")
 
 
 def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:

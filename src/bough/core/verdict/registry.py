@@ -96,7 +96,7 @@ def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     not told to report yet: pass the result to `instrument`.
     """
     known = find_runner(runner)
-    named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
+    named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
     made = known.narrow(command, named) if known and named else None
     return made if made is not None and len(made) <= _LONGEST_COMMAND else None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -116,6 +117,9 @@ class Runner:
     """It always writes a report: without one it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
     """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
+    nameable: ClassVar[str] = "::"
+    """Ids of tests that can be requested by name, not of files that did not load, or packages that did not build, as a
+    pattern."""
     unique_ids: ClassVar[str] = ""
     """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
     program: ClassVar[tuple[str, ...]] = ()
@@ -124,6 +128,8 @@ class Runner:
     """A flag right after its name that makes it name its tests, or continue after the first failure."""
     report_arguments: ClassVar[str] = ""
     """Arguments at the end of its command that make it report; `{report}` is where to."""
+    ends_arguments: ClassVar[tuple[str, ...]] = ()
+    """Words after which what follows is not for it."""
     reports_already: ClassVar[str] = ""
     """What shows that a command asks for a report of its own, as a pattern: the project's tools may expect that one."""
     one_file: ClassVar[str] = ""
@@ -178,6 +184,9 @@ class Runner:
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""
     """A command line of an unknown runner that shows that its probes run here, as a pattern."""
+    probe_lines: ClassVar[str] = ""
+    """Lines of a run of several probes, as a pattern with the groups `test`, which is a file or a test that is run by
+    name, and `passed`, which is empty where it did not pass."""
     probe_broken: ClassVar[tuple[int, ...]] = ()
     """Exit statuses that mean that nothing was tested."""
     no_test: ClassVar[str] = ""
@@ -207,10 +216,6 @@ class Runner:
             command = self.append(command, self.report_arguments.replace("{report}", quote(report))) or command
         return command, dict(env)
 
-    def can_name(self, id: str) -> bool:
-        """Whether this test can be requested by name: not a file that did not load, or a package that did not build."""
-        return "::" in id
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         """The command that runs only these tests, or a few more of the same name; None when that is not possible."""
         return None
@@ -218,7 +223,8 @@ class Runner:
     def append(self, command: str, arguments: str) -> str | None:
         """The command with more arguments for this runner, even through a script of package.json."""
         if found := self.place(command):
-            return insert_arguments(command, found.part[-1].end, arguments)
+            own = list(takewhile(lambda word: word.text not in self.ends_arguments, found.part))
+            return insert_arguments(command, own[-1].end, arguments)
         behind = find_scripts(command)
         if len(behind) != 1 or not self.by_arguments:
             return None
@@ -269,8 +275,7 @@ class Runner:
             told = [*filter(None, [match.groupdict().get("said")]), *after]
             known = self.outcomes.get(match["outcome"] or "", "failed")
             outcome: CaseOutcome = "skipped" if match.groupdict().get("skipped") else known
-            trace = "\n".join(told[-MOST_LINES:])
-            yield make_case(match["test"], outcome, told[0].strip() if told else "", trace, root=root)
+            yield make_case(match["test"], outcome, told[0] if told else "", "\n".join(told[-MOST_LINES:]), root=root)
 
     def readable(self, output: str) -> str:
         """What people and models see of its output."""
@@ -339,7 +344,8 @@ class Runner:
 
     def find_passed(self, output: str) -> set[str]:
         """The files of such a run whose tests all passed; or the tests, where they are run by name."""
-        return set()
+        found = list(re.finditer(self.probe_lines, output)) if self.probe_lines else []
+        return {line["test"] for line in found} - {line["test"] for line in found if not line["passed"]}
 
 
 # Reading closing lines

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import insert_arguments
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import MOST_LINES, Runner
@@ -22,6 +21,8 @@ class Dotnet(Runner):
     settings = r".*\.runsettings"
     program = ("dotnet", "test")
     report_arguments = "--logger 'console;verbosity=normal'"
+    ends_arguments = ("--",)
+    nameable = ""
     reports_already = r"--logger\b.*console|\s-l\b"
     starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
     steps = (_TEST,)
@@ -33,22 +34,10 @@ class Dotnet(Runner):
     )
     in_parts = True
 
-    def can_name(self, id: str) -> bool:
-        return True
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # The arguments of a theory are not part of a test's full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
-
-    def append(self, command: str, arguments: str) -> str | None:
-        """The command with more arguments, before the `--` that precedes settings."""
-        found = self.place(command)
-        if found is None:
-            return None
-        words = [word.text for word in found.part]
-        last = words.index("--") - 1 if "--" in words else len(words) - 1
-        return insert_arguments(command, found.part[last].end, arguments)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         found: list[tuple[str, CaseOutcome, list[str]]] = []

@@ -14,7 +14,7 @@ from urllib.parse import quote as url_quoted
 
 from msgspec.structs import replace
 
-from bough.core.shell_syntax import Part, get_program_name, insert_arguments
+from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.languages.javascript.runners import (
     PROBE_CASE,
     PROBE_HOW,
@@ -66,13 +66,12 @@ class NodeTestRunner(JavaScript):
         return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        found = self.place(command)
-        if found is None:
+        if self.place(command) is None:
             return None
         # node 20 matches the name alone, later versions match it after its groups' names.
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
-        return insert_arguments(command, found.part[found.head].end, " ".join(patterns))
+        return self.put_in(command, " ".join(patterns))
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         # A file without tests is reported as a passing test, under its own name.

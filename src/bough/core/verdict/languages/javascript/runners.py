@@ -169,13 +169,12 @@ class Jest(_ByTitle):
             where = file.name.replace("\\", "/")
             if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
                 # The file itself could not run: jest then lists no test of it.
-                cases.append(make_case(where, "error", file.message.strip().split("\n")[0], file.message, root=root))
+                cases.append(make_case(where, "error", trace=file.message, root=root))
             for test in file.assertionResults:
                 trace = "\n".join(test.failureMessages)[:MOST_TEXT]
                 name = f"{where}::{' > '.join([*test.ancestorTitles, test.title])}"
-                first = next((line for line in trace.split("\n") if line.strip()), "")
                 seconds = (test.duration or 0) / 1000
-                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
+                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), None, trace, seconds, root))
         return deduplicate(cases)
 
     def command(self, look: ProjectFiles, path: str = "") -> str:

@@ -95,10 +95,9 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
     for node in body:
         if isinstance(node, ast.Return | ast.Raise):
             return
-        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
-            "raises|suppress|Raises|warns", _unparse_contexts(node)
-        ):
-            yield from _find_expected(node.body)
+        if isinstance(node, ast.With | ast.AsyncWith):
+            contexts = " ".join(ast.unparse(item.context_expr) for item in node.items)
+            yield from _find_expected(node.body if not re.search("raises|suppress|Raises|warns", contexts) else [])
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
             if len(node.test.ops) == 1 and isinstance(node.test.ops[0], ast.Eq | ast.Is | ast.In):
                 yield from _choose_value_side(node.test.left, node.test.comparators[0])
@@ -113,10 +112,6 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
                 yield from _choose_value_side(call.args[0], call.args[1])
         if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             return
-
-
-def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
-    return " ".join(ast.unparse(item.context_expr) for item in node.items)
 
 
 def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:

@@ -14,9 +14,8 @@ from bough.core.shell_syntax import Part, get_program_name, insert_arguments, sp
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
-    MANIFESTS,
     PATH_PYTHON,
-    add_sources,
+    PythonRunner,
     find_interpreter,
     find_module_word,
     list_python_tests,
@@ -118,12 +117,10 @@ _DEPENDENCIES = (
 )
 
 
-class Pytest(Runner):
+class Pytest(PythonRunner):
     name = "pytest"
     settings = r"\.?pytest\.(ini|toml)|conftest\.py"
     sections = (("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
-    suffixes = (".py",)
-    manifests = MANIFESTS
     runs_tests_of = ("unittest",)
     always_reports = True
     leaves = ".cache/v/cache/nodeids"
@@ -132,6 +129,7 @@ class Pytest(Runner):
         r"(?:=\S+| (?=[^-])[\w.:/]+\.(?:xml|html)\b)?| -n ?(?:auto|logical|\d+)| -[vqsxr]\w*(?= )"
     )
     unique_ids = r"[^:]*\.py(::|$)"
+    nameable = f"^{unique_ids}"
     closes = (
         r"(?:=+ )?(?P<counts>no tests ran|(?:\d{1,9} (?:(?:subtests )?(?:passed|failed|skipped)|errors?|xfailed|xpassed"
         r"|deselected|warnings?|reruns?)(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
@@ -149,6 +147,7 @@ class Pytest(Runner):
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
     probe_case = r"(?:async )?def (test\w*)\("
     probe_hint = r"\bpy(thon|test)"
+    probe_lines = r"(?m)^(?:(?P<passed>PASSED)|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<test>\S+?\.py)(?:::|\s|$)"
     probe_broken = (2, 3, 4, 5)
     no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
 
@@ -163,9 +162,6 @@ class Pytest(Runner):
         # The command line comes after PYTEST_ADDOPTS and wins, so a `-x` in it can only be undone at its end.
         stops = self.place(command) and re.search(_STOPS_EARLY, command)
         return (self.append(command, "--maxfail=0") or command) if stops else command, made
-
-    def can_name(self, id: str) -> bool:
-        return bool(re.match(self.unique_ids, id))
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
@@ -212,22 +208,12 @@ class Pytest(Runner):
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        return add_sources(command, look)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
         narrowed = self.narrow(command, paths)
         return f"{narrowed} -rA" if narrowed else ""
-
-    def find_passed(self, output: str) -> set[str]:
-        said: dict[str, set[str]] = {}
-        lines = r"(?m)^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+?\.py)(?:::|\s|$)"
-        for outcome, path in re.findall(lines, output):
-            said.setdefault(path, set()).add(outcome)
-        return {path for path, outcomes in said.items() if outcomes == {"PASSED"}}
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:

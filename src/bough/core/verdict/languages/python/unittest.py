@@ -7,14 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
-from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.languages.python.interpreter import (
-    MANIFESTS,
-    add_sources,
+    PythonRunner,
     find_interpreter,
     find_module_word,
     list_python_tests,
@@ -42,11 +40,10 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 }
 
 
-class Unittest(Runner):
+class Unittest(PythonRunner):
     name = "unittest"
     report_flag = "-v"
-    suffixes: ClassVar[tuple[str, ...]] = (".py",)
-    manifests = MANIFESTS
+    nameable = ""
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
     bad = frozenset({"FAIL", "ERROR", "unexpected success"})
     summary = r"={70}"
@@ -62,15 +59,13 @@ class Unittest(Runner):
     probe_path = "{at}test_probe_{name}.py"
     probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
     probe_case = r"    (?:async )?def (test\w*)\("
+    probe_lines = r"(?m)^\w+ \((?P<test>[\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (?:(?P<passed>ok\b)|\w)"
     probe_broken = (5,)
     no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
 
     def recognise(self, part: Part, at: int) -> int | None:
         end = find_module_word(part, at, "unittest")
         return end if end is None else end + (get_word(part, end + 1) == "discover")
-
-    def can_name(self, id: str) -> bool:
-        return True
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
@@ -127,9 +122,6 @@ class Unittest(Runner):
             f"{find_interpreter(look)} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
         )
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        return add_sources(command, look)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
         return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
@@ -138,10 +130,7 @@ class Unittest(Runner):
         return f"{self.probe(paths[0], command)} {' '.join(map(quote, paths[1:]))}"
 
     def find_passed(self, output: str) -> set[str]:
-        said: dict[str, set[str]] = {}
-        for module, outcome in re.findall(r"(?m)^\w+ \(([\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (\w+)", output):
-            said.setdefault(f"{module.replace('.', '/')}.py", set()).add(outcome)
-        return {path for path, outcomes in said.items() if outcomes == {"ok"}}
+        return {f"{module.replace('.', '/')}.py" for module in super().find_passed(output)}
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
