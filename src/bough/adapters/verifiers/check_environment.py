@@ -31,8 +31,11 @@ SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 
 class CheckEnvironment(Struct, frozen=True):
     root: Path | None = None
-    """The person's project."""
-    remedies: Remedies | None = None
+    """The person's project; None: what is missing is not looked for."""
+    found: Environment | None = None
+    """The project's own environment, where its packages are installed."""
+    ignored: Callable[[], Sequence[str]] = tuple
+    """Its ignored files, which are in no checkout."""
     surroundings: str = ""
     """What identifies this environment."""
     folder: str = ""
@@ -45,15 +48,13 @@ class CheckEnvironment(Struct, frozen=True):
 
     @property
     def environment(self) -> str:
-        found = self.remedies.environment if self.remedies is not None else None
-        return found.where if found is not None else ""
+        return self.found.where if self.found is not None else ""
 
     def reader(self, texts: Mapping[str, str]) -> Read:
         """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
 
         def read(path: str) -> str | None:
-            found = self.remedies.environment if self.remedies is not None else None
-            elsewhere = found is not None and not found.inside
+            elsewhere = self.found is not None and not self.found.inside
             if path in texts or self.root is None or elsewhere or last_segment(path) not in _ENVIRONMENTS:
                 return texts.get(path)
             return Place(self.root, path, links=True).text() or None
@@ -63,15 +64,15 @@ class CheckEnvironment(Struct, frozen=True):
     def examined(self, ran: CheckRun, check: Check, base: Base) -> Baseline:
         """What is known about the base, with what the check lacks there."""
         known = ran.known
-        if known.exit_status == 0 or self.remedies is None:
+        if known.exit_status == 0 or self.root is None:
             return known
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
-        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=last)
+        known = replace(known, left_out=self._find_mentioned(ran.text), said=last)
         lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
-        lacks = self.remedies.look_around(lacks)
-        return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks, base))
+        lacks = _look_around(lacks)
+        return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base))
 
     def told(self, check: Check, known: Baseline, accepts: bool, goal: str) -> BaseChecked:
         """`accepts`: failing tests may keep failing; only a command that does not start at all is an obstacle."""
@@ -91,6 +92,50 @@ class CheckEnvironment(Struct, frozen=True):
             left_out=known.left_out,
             said=known.said,
         )
+
+    def for_missing(self, missing: Missing, base: Base) -> str:
+        """One or two sentences: how to provide it."""
+        kind = "package" if missing.kind == "command" and missing.language else missing.kind
+        how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
+        if kind in ("network", "package"):
+            how = self._offer_setup(missing, base) or how
+        return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
+
+    def _offer_setup(self, missing: Missing, base: Base) -> str:
+        """The project's own set-up command, and how to have bough run it."""
+        look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
+        languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
+        setup, where = next((found for language in languages if (found := find_setup(language, look))[0]), ("", ""))
+        if not setup:
+            return ""
+        return (
+            f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
+            f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
+        )
+
+    def _explain_install(self, missing: Missing) -> str:
+        prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
+        language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
+        return language.explain_install(missing, self.environment, prefix)
+
+    def _mention_left_out(self) -> str:
+        names = [name for name in self.ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
+        if not names:
+            return ""
+        listed = ", ".join(f"`{name}`" for name in names)
+        return (
+            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
+            "them."
+        )
+
+    def _find_mentioned(self, text: str) -> tuple[str, ...]:
+        """Ignored files that a failing check's output names: it may have needed them."""
+        found = []
+        for name in self.ignored():
+            last = name.rstrip("/").rsplit("/", 1)[-1]
+            if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
+                found.append(name)
+        return tuple(found[:MOST_LEFT_OUT])
 
 
 MOST_LEFT_OUT = 8
@@ -115,70 +160,16 @@ _PROVIDED = {
 """What provides something that is missing, by its kind; a package is installed as its language says."""
 
 
-class Remedies:
-    """Knows the project's environment and its ignored files."""
-
-    def __init__(self, root: Path, environment: Environment | None, ignored: Callable[[], Sequence[str]]) -> None:
-        self._root = root
-        self.environment = environment
-        self._ignored = ignored
-
-    def look_around(self, missing: Missing) -> Missing:
-        """A service that answers bough itself is running: only commands cannot reach it."""
-        port = missing.name.partition(":")[2]
-        if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
-            return missing
-        try:
-            socket.create_connection(("localhost", int(port)), ANSWER).close()
-        except OSError:
-            return missing
-        return replace(missing, kind="loopback")
-
-    def for_missing(self, missing: Missing, base: Base) -> str:
-        """One or two sentences: how to provide it."""
-        kind = "package" if missing.kind == "command" and missing.language else missing.kind
-        how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
-        if kind in ("network", "package"):
-            how = self._offer_setup(missing, base) or how
-        return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
-
-    def _offer_setup(self, missing: Missing, base: Base) -> str:
-        """The project's own set-up command, and how to have bough run it."""
-        look = ProjectFiles(base.paths, lambda path: Place(self._root, path, links=True).text() or None)
-        languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
-        setup, where = next((found for language in languages if (found := find_setup(language, look))[0]), ("", ""))
-        if not setup:
-            return ""
-        return (
-            f"The project's own set-up is `{setup}` ({where}): run it, or let bough run it in the copies it works in, "
-            f'with `--setup "{setup}" --network registries` (`[check] setup` in bough.toml).'
-        )
-
-    def _explain_install(self, missing: Missing) -> str:
-        found = self.environment
-        prefix = str(found.inside or found.prefix) if found is not None else ""
-        where = found.where if found is not None else ""
-        language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        return language.explain_install(missing, where, prefix)
-
-    def _mention_left_out(self) -> str:
-        names = [name for name in self._ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
-        if not names:
-            return ""
-        listed = ", ".join(f"`{name}`" for name in names)
-        return (
-            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml adds "
-            "them."
-        )
-
-    def mentioned(self, text: str) -> tuple[str, ...]:
-        """Ignored files that a failing check's output names: it may have needed them."""
-        found = []
-        for name in self._ignored():
-            last = name.rstrip("/").rsplit("/", 1)[-1]
-            if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
-                found.append(name)
-        return tuple(found[:MOST_LEFT_OUT])
+def _look_around(missing: Missing) -> Missing:
+    """A service that answers bough itself is running: only commands cannot reach it."""
+    port = missing.name.partition(":")[2]
+    if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
+        return missing
+    try:
+        socket.create_connection(("localhost", int(port)), ANSWER).close()
+    except OSError:
+        return missing
+    return replace(missing, kind="loopback")
 
 
 def _is_generated(name: str) -> bool:

@@ -254,12 +254,12 @@ class CheckRunner:
         """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
         shows when all tests pass, which they did not at the base: it is no bug of the work, and no hunter could repair
         it."""
-        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
+        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
         base = Base({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
         lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
-            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
+            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
 
     async def sweep(self, run: Run) -> None:
         """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes

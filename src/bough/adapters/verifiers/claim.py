@@ -58,7 +58,7 @@ class ClaimTest:
 
     async def ask(self, work: CheckedWork) -> str:
         """The reason why the claim is not proven, when it is not. The work gets what came of wrong expectations."""
-        repaired, added = rulings.find_carrying(work.ran.report, work.known.report)
+        repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
             return ""

@@ -47,19 +47,14 @@ def list_checks(
         why = "you gave it" if task == GOAL else "its step names it"
         return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
     name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
-    found = _find_stated(step, look) or (_find_named_after(name, look) if name else None)
+    # A file outside the workspace, or in a language without a runner, cannot be the check.
+    path = posixpath.normpath((step.test_file or "").strip() or "/")
+    inside = not path.startswith("/") and ".." not in path.split("/")
+    found = find_file_check(path, look) if inside else None
+    found = replace(found, why=f"its step names {path}") if found else _find_named_after(name, look) if name else None
     if found is None and own.strip():
         return [Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))]
     return [found] if found else list_project_checks(look, folder)
-
-
-def _find_stated(step: Step, look: ProjectFiles) -> Check | None:
-    """The step's `test_file`. One outside the workspace, or in a language without a runner, cannot be the check."""
-    path = posixpath.normpath(step.test_file.strip()) if step.test_file and step.test_file.strip() else ""
-    if not path or path.startswith("/") or ".." in path.split("/"):
-        return None
-    check = find_file_check(path, look)
-    return replace(check, why=f"its step names {path}") if check else None
 
 
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:

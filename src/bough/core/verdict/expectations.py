@@ -41,6 +41,7 @@ _REFUSES = (
 ).replace("LITERAL", _LITERAL)
 """A condition under which a test reports a failure itself."""
 _EQUALS = r"(\s*(?:===?|=:=|\beq\b|-eq|(?<![=<>!~+*/-])=(?![=~>]))\s*)"
+_TOKEN = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{},;#\n]|\|\||&&"
 _LONGEST = 12
 """Lines of one assertion."""
 
@@ -162,33 +163,22 @@ def _find_expected(text: str, language: Language) -> Iterator[tuple[int, int, st
 
 def _split_arguments(text: str, at: int) -> list[tuple[int, int]]:
     """The arguments of a call after its name, in brackets or up to the end of the line."""
-    while at < len(text) and text[at] in " \t":
-        at += 1
-    closing = {"(": ")", "[": "]", "{": "}"}
+    at += len(text[at:]) - len(text[at:].lstrip(" \t"))
     enclosed = text[at : at + 1] == "("
-    start, found, open_now = at + enclosed, [], 0
-    at = start
-    while at < len(text):
-        if quoted := re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'").match(text, at):
-            at = quoted.end()
-            continue
-        letter = text[at]
-        if letter in closing:
+    start, end, found, open_now = at + enclosed, len(text), [], 0
+    for token in re.compile(_TOKEN).finditer(text, start):
+        if token[0] in ("(", "[", "{"):
             open_now += 1
-        elif letter in closing.values():
-            if open_now == 0:
-                break
+        elif token[0] in (")", "]", "}"):
             open_now -= 1
-        elif open_now == 0 and (
-            letter == "," or (not enclosed and (letter in "\n;#" or text[at : at + 2] in ("||", "&&")))
-        ):
-            found.append((start, at))
-            start = at + 1
-            if letter != ",":
-                break
-        at += 1
-    found.append((start, at))
-    return [_trim(text, *span) for span in found if text[slice(*span)].strip()]
+        ends = open_now < 0 or (not enclosed and not open_now and token[0] in ("\n", ";", "#", "||", "&&"))
+        if ends:
+            end = token.start()
+            break
+        if token[0] == "," and not open_now:
+            found.append((start, token.start()))
+            start = token.end()
+    return [_trim(text, *span) for span in (*found, (start, end)) if text[slice(*span)].strip()]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:

@@ -98,11 +98,21 @@ def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
     """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
     on the new code."""
     if then.report.cases:
-        failed = tuple(case.id for case in baseline.report.failing)
-        passing = (case.id for case in then.report.cases if case.outcome == "passed")
-        return tuple(id for id in passing if id in failed or find_file(id) in failed)
+        return tuple(find_carrying(then.report, baseline.report)[0])
     refused = baseline.exit_status is not None and 0 < baseline.exit_status < CRASHED
     return (THE_CHECK,) if refused and then.exit_status == 0 else ()
+
+
+def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
+    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
+    failed = {case.id for case in baseline.failing}
+    if not now.cases:
+        return sorted(failed), []
+    known = {case.id for case in baseline.cases}
+    passing = [case.id for case in now.cases if case.outcome == "passed"]
+    # A file that could not be loaded failed as a whole, under its own name.
+    fixed = [id for id in passing if id in failed or find_file(id) in failed]
+    return fixed, [id for id in passing if id not in known and id not in {*fixed}]
 
 
 def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:

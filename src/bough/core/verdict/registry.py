@@ -134,11 +134,6 @@ def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
 # line cannot make up for an exit status, nor the reverse: the verdict weighs both.
 
 
-def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
-    """The tests in the report that `instrument` asked for; None when it cannot be read."""
-    return (find_runner(runner) or _UNKNOWN).read(report, root)
-
-
 def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
     """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
     found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
@@ -153,7 +148,8 @@ def read_results(body: bytes | None, output: str, exit_status: int | None, runne
     finished its report, so any report is ignored.
     """
     said = _read_counts(output, runner, root)
-    cases = read(body, runner, root) if body and exit_status is not None else None
+    known = find_runner(runner) or _UNKNOWN
+    cases = known.read(body, root) if body and exit_status is not None else None
     if cases is None:
         return said[0] if said else Report("exit status")
     told = count_cases("junit", cases)

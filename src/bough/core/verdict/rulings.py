@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import UNSEEN, Case, CaseOutcome, Check, Disagreement, Failure, FailureKind, Report
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, cut_middle, describe_result
 from bough.core.verdict.missing import keep_aside
-from bough.core.verdict.original_tests import find_file
+from bough.core.verdict.original_tests import find_carrying, find_file
 from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, is_placeholder
 from bough.core.verdict.test_files import is_code, is_foreign
 from bough.core.verdict.texts import Read
@@ -279,18 +279,6 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
         return tuple(failing)
     # A file that cannot be loaded fails as a whole, under its own name.
     return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
-
-
-def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
-    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
-    failed = {case.id for case in baseline.failing}
-    if not now.cases:
-        return sorted(failed), []
-    known = {case.id for case in baseline.cases}
-    passing = [case.id for case in now.cases if case.outcome == "passed"]
-    files = {id for id in failed if "::" not in id}
-    fixed = [id for id in passing if id in failed or find_file(id) in files]
-    return fixed, [id for id in passing if id not in known and id not in {*fixed}]
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:

@@ -122,6 +122,8 @@ class Runner:
     pattern."""
     unique_ids: ClassVar[str] = ""
     """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
+    interpreters: ClassVar[tuple[str, ...]] = ()
+    """Programs that run it by the path of its program."""
     program: ClassVar[tuple[str, ...]] = ()
     """How it is called: its program, and the subcommands of it that run tests, if it has others."""
     report_flag: ClassVar[str] = ""
@@ -196,9 +198,16 @@ class Runner:
 
     def recognise(self, part: Part, at: int) -> int | None:
         """The last word of its name, when the word at `at` starts it."""
-        if not self.program or get_program_name(part, at) != self.program[0]:
+        if get_program_name(part, at) in self.interpreters:
+            at += 1
+            while at < len(part) and not self._is_program(part, at):
+                at += 1
+        if at == len(part) or not self._is_program(part, at):
             return None
         return find_subcommand(part, at, *self.program[1:]) if self.program[1:] else at
+
+    def _is_program(self, part: Part, at: int) -> bool:
+        return re.sub(r"\.(?:m?js|phar)$", "", get_program_name(part, at)) in self.program[:1]
 
     def place(self, command: str) -> CommandPosition | None:
         """Its last position in a command line."""

@@ -40,26 +40,14 @@ class Dotnet(Runner):
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        found: list[tuple[str, CaseOutcome, list[str]]] = []
-        for line in lines:
-            if test := re.fullmatch(_TEST, line):
-                found.append((test[2], _OUTCOMES[test[1]], []))
-            elif re.match(r"Total tests: |Test Run |\[xUnit\.net ", line):
-                found.append(("", "passed", []))  # What follows belongs to no test.
-            elif found and len(found[-1][2]) < MOST_LINES:
-                found[-1][2].append(line)
-        return [
-            make_case(name, outcome, _extract_message(said), "\n".join(said), root=root)
-            for name, outcome, said in found
-            if name
-        ]
-
-
-def _extract_message(said: Sequence[str]) -> str:
-    """The text between `Error Message:` and `Stack Trace:`."""
-    text = "\n".join(said)
-    match = re.search(r"^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", text, re.MULTILINE | re.DOTALL)
-    return match[1].strip() if match else ""
+        """What a test printed follows its line."""
+        after = r"  (?:Passed|Failed|Skipped) |Total tests: |Test Run |\[xUnit\.net "
+        cases = []
+        for test in re.finditer(rf"(?m)^{_TEST}$((?:\n(?!{after}).*)*)", "\n".join(lines)):
+            trace = "\n".join(test[3].split("\n")[1 : MOST_LINES + 1])
+            said = re.search(r"(?ms)^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", trace)
+            cases.append(make_case(test[2], _OUTCOMES[test[1]], said[1] if said else "", trace, root=root))
+        return cases
 
 
 class CSharp(Language):

@@ -21,7 +21,8 @@ from bough.core.verdict.texts import Read, find_closing_brace
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
 _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
-_OUTPUT = r"---- (.+?) stdout ----"
+_OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
+"""What a failing test printed, up to that of the next or the list of names."""
 _NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
 
@@ -77,16 +78,7 @@ class Cargo(Runner):
         return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        # What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names.
-        traces: dict[str, list[str]] = {}
-        current: list[str] | None = None
-        for line in lines:
-            if (match := re.fullmatch(_OUTPUT, line)) is not None:
-                current = traces.setdefault(match[1], [])
-            elif line in ("failures:", "successes:") or line.startswith("test result: "):
-                current = None
-            elif current is not None and len(current) < MOST_LINES:
-                current.append(line)
+        told = {found[1]: found[2].split("\n")[1:] for found in re.finditer(_OUTPUT, "\n".join(lines))}
         target, found = "", list[tuple[str, str, CaseOutcome]]()
         seen: set[tuple[str, str]] = set()
         for line in lines:
@@ -103,7 +95,7 @@ class Cargo(Runner):
         found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
-            trace = traces.get(name, [])
+            trace = told.get(name, [])[:MOST_LINES]
             # The line number of a documentation test moves with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
             cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))

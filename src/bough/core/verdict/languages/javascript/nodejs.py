@@ -54,7 +54,7 @@ class NodeTestRunner(JavaScript):
     probe_suffix = ".test.mjs"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        is_node = get_program_name(part, at) in ("node", "nodejs", "tsx")
+        is_node = get_program_name(part, at) in self.interpreters
         return at if is_node and any(word.text == "--test" for word in part[at + 1 :]) else None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:

@@ -31,21 +31,12 @@ class JavaScript(Runner):
     """Chosen when it is among a package's dependencies."""
 
     suffixes = SUFFIXES
+    interpreters = ("node", "nodejs", "tsx")
     probe_suffix = ".test.js"
 
     def find_probe_suffix(self, tests: Sequence[str]) -> str:
         found = (re.search(r"\.(test|spec)\.[cm]?[jt]sx?$", path) for path in tests)
         return next((hit[0] for hit in found if hit), self.probe_suffix)
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        if get_program_name(part, at) == self.name:
-            return at
-        if get_program_name(part, at) in ("node", "nodejs", "tsx"):
-            places = range(at + 1, len(part))
-            return next(
-                (index for index in places if re.sub(r"\.m?js$", "", get_program_name(part, index)) == self.name), None
-            )
-        return None
 
     def chosen(self, look: ProjectFiles) -> bool:
         return find_test_tool(look) == self.name
@@ -143,6 +134,7 @@ class _ByTitle(JavaScript):
 
 class Jest(_ByTitle):
     name = "jest"
+    program = ("jest",)
     settings = r"jest\.(config|setup)\..*"
     sections = (("package.json", "jest"),)
     report_arguments = "--json --outputFile={report}"
@@ -202,6 +194,7 @@ class _Jest(msgspec.Struct):
 
 class Vitest(_ByTitle):
     name = "vitest"
+    program = ("vitest",)
     settings = r"vite(st)?\.(config|workspace|setup)\..*"
     sections = (("package.json", "vitest"),)
     # Naming a reporter switches off the default one, which people and models read.
@@ -223,6 +216,7 @@ class Vitest(_ByTitle):
 
 class Mocha(JavaScript):
     name = "mocha"
+    program = ("mocha",)
     settings = r"\.mocharc(\..*)?|mocha\.opts"
     sections = (("package.json", "mocha"),)
     # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
@@ -274,6 +268,7 @@ class _Mocha(msgspec.Struct):
 
 class Ava(JavaScript):
     name = "ava"
+    program = ("ava",)
     named = r"(?P<outcome>[✔✘]) (?:\[\w+\]: )?(?P<test>\S.*?)(?: \([\d.]+m?s\))?"
     outcomes: ClassVar = {"✔": "passed"}
     # After a short rule and the traces.
@@ -293,9 +288,6 @@ class Bun(JavaScript):
         r"\n(?P<failed>\d{1,9}) fail"
     )
 
-    def recognise(self, part: Part, at: int) -> int | None:
-        return None
-
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look) and find_manager(look) == "bun"
 
@@ -309,9 +301,6 @@ class Deno(JavaScript):
         r"(?:ok|FAILED) \| (?P<passed>\d{1,9}) passed(?: \(.*\))? \| (?P<failed>\d{1,9}) failed(?: \(.*\))?"
         r"(?: \| .*)? \(.*\)"
     )
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return None
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look) and bool({"deno.json", "deno.jsonc"} & look.files)

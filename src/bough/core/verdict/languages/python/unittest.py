@@ -26,8 +26,12 @@ _MOST_READ = 300
 """Files that are read to learn which framework a project's tests use."""
 _TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
-_BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)|Failure: (\w+ \(.*\)))"
-"""The second form is nose's, of what it could not load."""
+_BLOCK = (
+    r"(?m)^={70}\n(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\).*|Failure: (\w+ \(.*\)))"
+    r"(?:\n(?![=-]{70}$).*)?(?:\n-{70})?((?:\n(?!={70}$|-{70}$).*)*)"
+)
+"""A failure: its title, perhaps the first line of the test's docstring, and the trace between rules. The second form of
+a title is nose's, of what it could not load."""
 _LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
 _OUTCOMES: dict[str, CaseOutcome] = {
@@ -85,11 +89,15 @@ class Unittest(PythonRunner):
             if ending and current:
                 outcomes[current] = _OUTCOMES.get(ending[1], "skipped")
                 current = ""
-        bad = _read_blocks(lines[blocks:])
-        outcomes.update({name: outcome for name, (outcome, _) in bad.items()})
+        traces: dict[str, list[str]] = {}
+        for found in re.finditer(_BLOCK, "\n".join(lines[blocks:])):
+            # Several sub-tests of one test may have failed; the first is reported.
+            name = _make_id(found[2], found[3]) if found[2] else found[4]
+            traces.setdefault(name, found[5].split("\n")[1 : MOST_LINES * 3])
+            outcomes[name] = _OUTCOMES[found[1]]
         cases = []
         for name, outcome in outcomes.items():
-            trace = bad[name][1] if name in bad else []
+            trace = traces.get(name, [])
             # `ValueError: x`: the last unindented line that names an error.
             named = [
                 line
@@ -164,24 +172,6 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
 def _is_package(look: ProjectFiles, folder: str) -> bool:
     """Whether each folder on the way down is a package."""
     return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
-
-
-def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
-    found: dict[str, tuple[CaseOutcome, list[str]]] = {}
-    current: list[str] | None = None
-    for at, line in enumerate(lines):
-        block = re.fullmatch(_BLOCK, line)
-        if line in ("=" * 70, "-" * 70):
-            # The rule under a block's title belongs to it; one before `Ran 3 tests` ends the last block.
-            current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
-        elif block and at and lines[at - 1] == "=" * 70:
-            # Several sub-tests of one test may have failed; the first is reported.
-            name = _make_id(block[2], block[3]) if block[2] else block[5]
-            current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
-            current = current if not current else []
-        elif current is not None and len(current) < MOST_LINES * 3:
-            current.append(line)
-    return found
 
 
 def _make_id(name: str, dotted: str) -> str:
