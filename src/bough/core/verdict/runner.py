@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -292,12 +292,12 @@ class Runner:
 
     def count(self, so_far: Progress, line: str) -> Progress:
         """The progress after one more line of its output; unchanged when the line does not affect it."""
+        if self.total and (total := re.fullmatch(self.total, line)):
+            return replace(so_far, total=so_far.total + int(total[1]), over=False)  # Perhaps of another program.
         if so_far.over:
             return so_far
         if self.summary and re.fullmatch(self.summary, line):
             return replace(so_far, over=True)
-        if self.total and (total := re.fullmatch(self.total, line)):
-            return replace(so_far, total=so_far.total + int(total[1]))
         for pattern in self.steps:
             if match := re.fullmatch(pattern, line):
                 return replace(so_far, done=so_far.done + 1, failed=so_far.failed + (match[1] in self.bad))
@@ -362,13 +362,8 @@ class Runner:
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
     """The last non-empty lines, with their numbers, the last first."""
-    found: list[tuple[int, str]] = []
-    for at in range(len(lines) - 1, -1, -1):
-        if lines[at].strip():
-            found.append((at, lines[at]))
-            if len(found) == near:
-                break
-    return found
+    found = ((at, lines[at]) for at in range(len(lines) - 1, -1, -1) if lines[at].strip())
+    return list(islice(found, near))
 
 
 KINDS = {
@@ -383,17 +378,23 @@ KINDS = {
 def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
     counts: Counter[str] = Counter()
     least = 0
-    for group, value in match.groupdict().items():
-        kind, said = group.rstrip("0123456789"), value or ""
+    for group, said in match.groupdict(default="").items():
+        kind = group.rstrip("0123456789")
         if kind == "counts":
             told = {kind: re.findall(rf"(\d{{1,9}}) (?:{words})(?!\w)", said) for kind, words in KINDS.items()}
-            counts.update({kind: sum(map(int, numbers)) for kind, numbers in told.items()})
+            counts.update({kind: sum(map(int, numbers)) for kind, numbers in told.items() if numbers})
         elif kind == "least":
             least = max(least, int(said) if said.isdecimal() else bool(said))
-        else:
-            counts[kind] += int(said or 0)
-    failed, skipped = max(counts["failed"], least), counts["skipped"]
-    return ClosingLine(line, counts["passed"] or max(counts["total"] - failed - skipped, 0), failed, skipped)
+        elif said:
+            counts[kind] += int(said)
+    return make_closing(line, {**counts, "failed": max(counts["failed"], least)} if least else counts)
+
+
+def make_closing(line: int, told: Mapping[str, int]) -> ClosingLine:
+    """`told`: numbers of tests by their kind; what is not told follows from the others."""
+    skipped, total = told.get("skipped", 0), told.get("total", 0)
+    passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
+    return ClosingLine(line, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:

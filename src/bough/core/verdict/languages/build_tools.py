@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines
+from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines, make_closing
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
@@ -44,7 +44,7 @@ class BuildTool(Runner):
             told = _read_counts(line)
             block = {**told, **block}
             if block and (not told or len(told) > 1):
-                found += [_close(block)] if len(block.keys() & {"passed", "failed", "total"}) > 1 else []
+                found += [make_closing(-1, block)] if len(block.keys() & {"passed", "failed", "total"}) > 1 else []
                 block = {}
         return choose_worst(found)
 
@@ -71,12 +71,6 @@ def _read_counts(line: str) -> dict[str, int]:
             found["total"] = int(whole)
     rest = re.sub(rf"(?i){_COUNTS}", " ", said)
     return found if len(re.findall(r"\w+", rest)) < 2 else {}
-
-
-def _close(told: Mapping[str, int]) -> ClosingLine:
-    skipped, total = told.get("skipped", 0), told.get("total", 0)
-    passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
-    return ClosingLine(-1, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 class BuildTools(Language):

@@ -7,15 +7,13 @@ import re
 from collections.abc import Iterable, Sequence
 from shlex import quote
 
-from msgspec.structs import replace
-
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word, insert_arguments
 from bough.core.verdict.check_run import MOST_CASES, make_case
 from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import MOST_LINES, Progress, Runner, strip_file
+from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
 from bough.core.verdict.texts import Read, find_closing_brace
 
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
@@ -100,10 +98,6 @@ class Cargo(Runner):
             stable = re.sub(r" \(line \d+\).*", "", name)
             cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
         return cases
-
-    def count(self, so_far: Progress, line: str) -> Progress:
-        # It reports the number of tests, and then the failures, for each of its programs.
-        return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         whole = " --test" if parent_folder(path) == "tests" else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Spans, Wanted, find_table_name
+from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
 from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
@@ -96,8 +96,10 @@ class Python(Language):
         r"|(?:poetry|pdm|pipenv) install"
     )
 
-    def strip_comments(self, text: str) -> str:
-        return dump_code(text)
+    strip_comments = staticmethod(dump_code)
+    falsify = staticmethod(falsify_python)
+    asserts_nothing = staticmethod(has_no_assertion)
+    repair_slips = staticmethod(repair_python)
 
     def has_only_tests(self, text: str) -> bool:
         names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
@@ -125,15 +127,6 @@ class Python(Language):
         module = path.rpartition(".")[0].replace("/", ".")
         rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
         return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as in doctests
-
-    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-        return falsify_python(text, wanted, script)
-
-    def asserts_nothing(self, text: str, names: set[str]) -> bool:
-        return has_no_assertion(text, names)
-
-    def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
-        return repair_python(text, before, tests, failures)
 
     def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         folders = [*reversed(list(list_parents(path)))]
