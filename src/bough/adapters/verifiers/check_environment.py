@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bough.adapters.workspaces.python_environment import Environment
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
+from bough.core.tree.task import Task
 from bough.core.verdict.check_run import Baseline, CheckRun
 from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
@@ -74,9 +75,9 @@ class CheckEnvironment(Struct, frozen=True):
         lacks = _look_around(lacks)
         return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base))
 
-    def told(self, check: Check, known: Baseline, accepts: bool, goal: str) -> BaseChecked:
-        """`accepts`: failing tests may keep failing; only a command that does not start at all is an obstacle."""
-        report = known.report
+    def told(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
+        """Where failing tests may keep failing, only a command that does not start at all is an obstacle."""
+        report, accepts = known.report, task.rules.accept_failing
         return BaseChecked(
             command=check.command,
             why=check.why,
@@ -88,7 +89,7 @@ class CheckEnvironment(Struct, frozen=True):
             seconds=known.seconds,
             lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
             way_out=known.way_out,
-            aside=keep_aside(known.aside, goal),
+            aside=keep_aside(known.aside, task.step.instructions),
             left_out=known.left_out,
             said=known.said,
         )

@@ -34,6 +34,7 @@ from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, count_told, strip_root
+from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
@@ -46,6 +47,7 @@ from bough.core.verdict.registry import (
     read_results,
 )
 from bough.core.verdict.runner import Progress
+from bough.core.verdict.texts import Read
 from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust import handles
 from bough.trust.files import Place
@@ -353,7 +355,6 @@ def to_argv(command: str) -> list[str]:
 
 
 READ_MOST = 2_000_000
-LARGEST_REPORT = 64 * 1024 * 1024
 
 
 def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
@@ -365,12 +366,10 @@ def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
 
 
 def load_report(path: Path) -> bytes | None:
-    """The report, unless no runner would write it: the tests' own code could have made it."""
-    try:
-        body = Place(path.parent, path.name).read(LARGEST_REPORT + 1)
-    except OSError:
-        return None
-    return body if len(body) <= LARGEST_REPORT else None
+    """The report, if there is one. The tests' own code could have made it: no reader takes a longer one."""
+    with suppress(OSError):
+        return Place(path.parent, path.name).read(LARGEST + 1)
+    return None
 
 
 def has_completed(report: Path) -> bool:
@@ -391,26 +390,18 @@ def read_altered(
         # pipe, which is not a file. Or unreadable.
         with suppress(OSError):
             top = os.fsencode(workspace.root)
-            body = (
-                place.target().encode()
-                if place.kind == "link"
-                else disk.read_below(top, os.fsencode(path), LARGEST_REPORT)
-            )
+            body = place.target().encode() if place.kind == "link" else disk.read_below(top, os.fsencode(path), LARGEST)
             if body is not None:
                 found[path] = body.decode(errors="replace")
     return {path: texts[path] for path in changed}, found
 
 
-def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
+def make_reader(workspace: WorkFolder) -> Read:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
     root = os.path.realpath(workspace.root)
 
     def read(path: str) -> str | None:
         inside = os.path.relpath(os.path.join(root, path), root)  # noqa: PTH118 - as text: nothing is looked at
-        try:
-            body = Place(root, inside, links=True).read(READ_MOST + 1)
-        except OSError:
-            return None
-        return body.decode(errors="replace") if len(body) <= READ_MOST else None
+        return Place(root, inside, links=True).text(READ_MOST) or None
 
     return read

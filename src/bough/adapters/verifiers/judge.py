@@ -124,7 +124,10 @@ class Judge:
             canary=work.canary,
             unfalsified=work.unfalsified,
         )
-        return _attach_output(verdict, ran, work.task)
+        shown, cut = cut_middle(ran.text.rstrip("\n"), work.task.rules.shown)
+        cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
+        output, tests = ran.finished.output if cut else None, msgspec.json.encode(cases) if cases else None
+        return Judgement(replace(verdict, output=shown), output, tests)
 
     async def _rule_on_run(self, work: CheckedWork) -> tuple[str, bool]:
         """Whether the run itself passed, or fails only as it did before the work where that is accepted."""
@@ -144,7 +147,7 @@ class Judge:
             or await self._find_disagreements(work)
             # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
-            or await self._find_unproven_claim(work)
+            or _object(await self._claim.ask(work))
             or await self._find_broken_dependents(work)
         )
 
@@ -183,10 +186,10 @@ class Judge:
     async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
         """Something other than the tree was tested."""
         if other := sorted({*work.ran.known.rewritten} - {*work.known.rewritten}):
-            return Objection(f"the check passed, but {other[0]} was replaced while it ran")
+            return _object(f"{other[0]} was replaced while it ran")
         texts = await self._texts.of(work.task.tree, work.check.command)
         forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)
-        return Objection(f"the check passed, but {forged[0]}") if forged else None
+        return _object(forged[0] if forged else "")
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
         """The original tests fail on the new code. Run where anything on the test side changed."""
@@ -208,11 +211,6 @@ class Judge:
         older = await self._runner.at_tree(work, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
-
-    async def _find_unproven_claim(self, work: CheckedWork) -> Objection | None:
-        """Tests that carry the claim and prove nothing, or hold only where they run as tests."""
-        why = await self._claim.ask(work)
-        return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
@@ -290,6 +288,10 @@ def rule_without_check(task: Task) -> Verdict:
     return Verdict("not_verified", NOT_FOUND, tree=task.tree)
 
 
+def _object(why: str) -> Objection | None:
+    return Objection(f"the check passed, but {why}") if why else None
+
+
 def _find_aside(work: CheckedWork) -> set[str]:
     """The tests that cannot run here: they could not at the base either, for the same reason."""
     goal = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
@@ -300,13 +302,3 @@ def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
     """Someone said in advance that these tests may change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
-
-
-def _attach_output(verdict: Verdict, ran: CheckRun, task: Task) -> Judgement:
-    shown, cut = cut_middle(ran.text.rstrip("\n"), task.rules.shown)
-    cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
-    return Judgement(
-        replace(verdict, output=shown),
-        ran.finished.output if cut else None,
-        msgspec.json.encode(cases) if cases else None,
-    )

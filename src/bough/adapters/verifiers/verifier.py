@@ -172,12 +172,12 @@ class ProjectVerifier:
         best = (await self._choose(task, kept))[0] if kept else check
         now = await self._run_at_base(run, task, best, progress, fresh)
         if len(kept) > 1 and now.is_telling:  # An earlier process found out which one runs here.
-            return self._tell(task, *self._prefer(check, kept[0][1], best, now))
+            return self._environment.told(task, *self._prefer(check, kept[0][1], best, now))
         if best is not check:
             now = await self._run_at_base(run, task, check, progress, fresh)
         if not now.ran_tests:
             check, now = await self._try_others(run, task, check, now, progress, fresh)
-        return self._tell(task, check, now)
+        return self._environment.told(task, check, now)
 
     async def _run_at_base(self, run: Run, task: Task, check: Check, say: Say, fresh: bool) -> Baseline:
         if fresh:
@@ -192,9 +192,6 @@ class ProjectVerifier:
         others = await self._finder.list_others(task, check)
         found = ((each, self._runner.baselines.look(task.base, each)) for each in others)
         return [(check, first), *((each, known) for each, known in found if known is not None)]
-
-    def _tell(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
-        return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
 
     async def _try_others(
         self, run: Run, task: Task, check: Check, known: Baseline, say: Say, fresh: bool
@@ -237,7 +234,7 @@ class ProjectVerifier:
         if check is None or known is None:
             return None
         best, known = await self._choose(task, await self._list_kept(task, check) or [(check, known)])
-        return self._tell(task, best, known), self._runner.baselines.find_time(task.base, best)
+        return self._environment.told(task, best, known), self._runner.baselines.find_time(task.base, best)
 
     def prefer(self, command: str, scouted: bool = False) -> None:
         self._finder.preferred, self._finder.scouted = command, scouted
@@ -255,7 +252,7 @@ class ProjectVerifier:
         if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
             return "it passes on a broken product, too"
         self.prefer(command, scouted=True)
-        return replace(self._tell(task, check, known), scouted=True)
+        return replace(self._environment.told(task, check, known), scouted=True)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         if check is None or not task.step.requires_testing:

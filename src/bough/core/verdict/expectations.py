@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from bough.core.verdict.language import Language, Spans
 
@@ -68,9 +69,7 @@ def make_other_value(value: object) -> object:
 def falsify_lines(text: str, wanted: set[str], script: bool, language: Language) -> tuple[Spans, set[str]]:
     """See `Language.falsify`."""
     lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, lines))]
     blocks = {"": (0, len(lines))} if script else {name: find_test(lines, name) for name in wanted}
     changes: Spans = []
     done: set[str] = set()
@@ -86,7 +85,9 @@ def falsify_lines(text: str, wanted: set[str], script: bool, language: Language)
 
 def find_test(lines: Sequence[str], name: str) -> tuple[int, int] | None:
     """The lines of the test of this name, when there is exactly one."""
-    heads = [at for at, line in enumerate(lines) if _names_test(line, name)]
+    named = rf"([\"'`]){re.escape(name)}\1|(?<![\w.]){re.escape(name)}\s*(?:\(|\{{|=|:|$)"
+    starts = rf"{_HEAD}|\bpublic\b"
+    heads = [at for at, line in enumerate(lines) if name and re.search(named, line) and re.search(starts, line)]
     if not heads:  # a runner may put the titles of the groups around it in front
         titles = ((at, hit[2]) for at, line in enumerate(lines) for hit in re.finditer(r"([\"'`])(.{3,}?)\1", line))
         heads = [at for at, title in titles if name.endswith(title) and re.search(_HEAD, lines[at])]
@@ -101,12 +102,6 @@ def find_test(lines: Sequence[str], name: str) -> tuple[int, int] | None:
         if re.match(r"\s*[)\]}]", lines[end - 1]) and _find_indent(lines[end - 1]) <= indent:
             break
     return heads[0], end
-
-
-def _names_test(line: str, name: str) -> bool:
-    quoted = re.search(rf"([\"'`]){re.escape(name)}\1", line)
-    plain = re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:\(|\{{|=|:|$)", line)
-    return bool(name) and bool(quoted or plain) and re.search(rf"{_HEAD}|\bpublic\b", line) is not None
 
 
 def _find_indent(line: str) -> int:

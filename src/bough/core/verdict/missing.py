@@ -53,7 +53,10 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return None
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
-    found = found or (None if report.passed else _find_newer(text))
+    # A program that is older than the project allows, and the version that it asks for.
+    patterns = (language.too_old for language in LANGUAGES if language.too_old and not report.passed)
+    older = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
+    found = found or (Missing("version", " ".join(filter(None, older.groups()))) if older else None)
     if found is not None:
         return found
     failing = report.failing
@@ -221,13 +224,6 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
             return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
-
-
-def _find_newer(text: str) -> Missing | None:
-    """A program that is older than the project allows, and the version that it asks for."""
-    patterns = (language.too_old for language in LANGUAGES if language.too_old)
-    found = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
-    return Missing("version", " ".join(filter(None, found.groups()))) if found else None
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Case, Disagreement, Report
+from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
 from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import find_block
@@ -45,17 +45,16 @@ def find_disagreements(
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
     still = {case.id for case in now.failing} if now is not None else set[str]()
     accepted = {case.id for case in baseline.report.failing if case.id in still or is_placeholder(case, runner)}
-    found = {case.id: _make_failing(case) for case in then.report.failing if case.id not in accepted}
+    found = {}
+    for case in then.report.failing:
+        said = _first_line(case.message)
+        if case.id not in accepted:
+            found[case.id] = Disagreement(case.id, find_file(case.id), said=said, asked=not re.match(_MOVED, said))
     found |= _find_missing(baseline, then, found)
     named = len(then.report.cases) >= then.report.passed + then.report.failed
     if not found and not named and (less := _explain_fewer(baseline, then)):
         found = {THE_CHECK: Disagreement(THE_CHECK, said=less)}
     return found
-
-
-def _make_failing(case: Case) -> Disagreement:
-    said = _first_line(case.message)
-    return Disagreement(case.id, find_file(case.id), said=said, asked=not re.match(_MOVED, said))
 
 
 def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:

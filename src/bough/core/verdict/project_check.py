@@ -96,7 +96,8 @@ def find_dependents(look: ProjectFiles, here: str) -> list[str]:
     others = [place for place in others if not place.startswith(f"{here}/")]
     if not others:
         return []
-    names = {name for language in LANGUAGES for name in language.list_project_names(look.inside(here).text)}
+    read = look.inside(here).text
+    names = {name for language in LANGUAGES for name in language.list_project_names(read)}
     found = [place for place in others if _needs(look, place, here, names)]
     return sorted(found, key=lambda place: (place.count("/"), place))[:MOST_DEPENDENTS]
 

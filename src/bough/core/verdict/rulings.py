@@ -36,7 +36,10 @@ def describe_failure(case: Case, read: Read, size: int = SIZE) -> str:
     # pytest's message holds the whole comparison, which its trace shows again.
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
     frames = _keep_own_frames(case.trace.split("\n"))
-    trace = "\n".join(_drop_repeat(frames, message)).strip("\n")
+    for at in (-1, 0):  # Many traces begin or end with the message, which is already shown.
+        if frames and message and frames[at].strip() == message:
+            del frames[at]
+    trace = "\n".join(frames).strip("\n")
     # pytest shows the code itself, with a `>` before the line.
     code = "" if re.search(r"^>  ", trace, re.MULTILINE) else _make_excerpt(case, read)
     room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
@@ -59,14 +62,6 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _drop_repeat(lines: list[str], message: str) -> list[str]:
-    """Many traces begin or end with the message, which is already shown."""
-    for at in (-1, 0):
-        if lines and message and lines[at].strip() == message:
-            del lines[at]
-    return lines
-
-
 def _make_excerpt(case: Case, read: Read) -> str:
     """The lines around the innermost place in the workspace's own files."""
     places = [
@@ -76,17 +71,12 @@ def _make_excerpt(case: Case, read: Read) -> str:
     inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
     for path, line in reversed(places) if inwards else places:
         for candidate in _list_candidates(path, case.id):
-            text = read(candidate)
-            if text is not None:
+            if (text := read(candidate)) is not None:
                 lines = text.splitlines()
-                if not 0 < line <= len(lines):
-                    return ""
-                first, last = max(line - _AROUND, 1), min(line + _AROUND, len(lines))
-                shown = [
-                    f"  {'>' if at == line else ' '} {at:>4} | {lines[at - 1][:_WIDEST]}".rstrip()
-                    for at in range(first, last + 1)
-                ]
-                return "\n".join([f"  the code at {candidate}:{line}:", *shown])
+                around = range(max(line - _AROUND, 1), min(line + _AROUND, len(lines)) + 1)
+                shown = [f"  {'>' if n == line else ' '} {n:>4} | {lines[n - 1][:_WIDEST]}".rstrip() for n in around]
+                title = f"  the code at {candidate}:{line}:"
+                return "\n".join([title, *shown]) if 0 < line <= len(lines) else ""
     return ""
 
 
@@ -121,25 +111,22 @@ def decide_ruling(
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
     if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
-    if read.how != "exit status" and not read.passed and not _is_as_mute_as_before(ran, baseline):
+    # Files without single tests ran, and did so before the work: only the exit status says something.
+    before = baseline.report
+    idle = baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= read.skipped
+    if read.how != "exit status" and not read.passed and not idle:
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
     if baseline.ended and not ran.known.ended:
         return "the runner left a report but not its final output: it did not finish", False
     said = f"{count_tests(read.passed)} passed" if read.passed else "exit status 0"
-    more = read.passed - baseline.report.passed
-    fixed = _count_fixed(read, baseline.report)
+    more = read.passed - before.passed
+    fixed = _count_fixed(read, before)
     new = f", {fixed} of which failed before" if fixed else ""
     new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else new
     same = "; it already passed before the change" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
-
-
-def _is_as_mute_as_before(ran: CheckRun, baseline: Baseline) -> bool:
-    """Files without single tests ran, and did so before the work: only the exit status says something."""
-    before = baseline.report
-    return baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= ran.report.skipped
 
 
 def count_tests(count: int) -> str:

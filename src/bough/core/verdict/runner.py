@@ -402,12 +402,8 @@ def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
     counts."""
     if not found:
         return None
-    return ClosingLine(
-        max(said.line for said in found),
-        min(said.passed for said in found),
-        max(said.failed for said in found),
-        max(said.skipped for said in found),
-    )
+    line, passed, failed, skipped, _ = zip(*found, strict=True)
+    return ClosingLine(max(line), min(passed), max(failed), max(skipped))
 
 
 def join_options(before: str | None, added: str) -> str:

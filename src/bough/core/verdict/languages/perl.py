@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from bough.core.verdict.language import ENDS, Language, PlainProgram, Wanted
@@ -68,11 +68,6 @@ class Perl(Language):
 
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")
-
-    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        name = self.find_top(module)
-        named = (path for path, text in manifests.items() if re.search(self.dependency_files, path) and name in text)
-        return next(named, None)
 
     def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The script itself, with the functions of `Test::More` in it. What it does not have ends the program."""

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import accumulate
 
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.expectations import NUMBER, make_other_value
@@ -77,9 +78,7 @@ class NodePlaces:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = text.splitlines(keepends=True) or [""]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = [0, *accumulate(map(len, self._lines))]
 
     def span(self, node: ast.expr) -> tuple[int, int]:
         return self.find_offset(node.lineno, node.col_offset), self.find_offset(

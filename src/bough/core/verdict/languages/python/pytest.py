@@ -255,24 +255,21 @@ def _selects(word: str, before: str) -> bool:
 
 
 def _make_id(file: str, group: str, name: str) -> str:
-    if not (file.endswith(".py") or (not file and _is_dotted(group or name))):
+    # pytest writes a module and its classes as `tests.test_a.TestX`.
+    dotted = re.fullmatch(r"[\w-]+(\.[\w-]+)*", group or name) and _find_module_end((group or name).split("."))
+    if not (file.endswith(".py") or (not file and dotted)):
         return make_plain_id(file, group, name)
-    dotted = file.removesuffix(".py").replace("/", ".")
+    module = file.removesuffix(".py").replace("/", ".")
     if not group:  # A file that could not be collected: its name is in the test's place.
         return file or name.replace(".", "/") + ".py"
-    if file and (group == dotted or group.startswith(f"{dotted}.")):
-        classes = group[len(dotted) + 1 :].split(".")
+    if file and (group == module or group.startswith(f"{module}.")):
+        classes = group[len(module) + 1 :].split(".")
     else:
         # No file, or that of a base class in another module, from which the test was inherited.
         segments = group.split(".")
         end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]
     return "::".join([file, *filter(None, classes), name])
-
-
-def _is_dotted(text: str) -> bool:
-    """Whether this is how pytest writes a module and its classes: `tests.test_a.TestX`."""
-    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _find_module_end(text.split(".")) > 0
 
 
 def _find_module_end(segments: list[str]) -> int:
