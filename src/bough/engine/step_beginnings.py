@@ -20,9 +20,8 @@ from bough.core.tree.inherited import Subject
 from bough.core.tree.scope import build_scope, read_retry
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.core.workflow.command_values import fill_command
-from bough.core.workflow.conditions import StepResult
-from bough.core.workflow.placeholders import LIVE, fill_places
+from bough.core.workflow.command_values import fill_step
+from bough.core.workflow.placeholders import LIVE
 from bough.engine.task_loop import TaskStream
 from bough.ports import Ports
 
@@ -89,15 +88,7 @@ class Beginnings(Struct, eq=False):
         if not any("{" in text for text in texts) or not self._is_written(task, step):
             return step
         paths = {match[1] for text in texts for match in re.finditer(LIVE, text) if match[1] is not None}
-        known = {path: StepResult(True, text=await self._find_result(path)) for path in paths}
-        env = {name: fill_places(text, {}, known).replace("\0", "\ufffd") for name, text in step.env.items()}
-        return replace(
-            step,
-            instructions=fill_places(step.instructions, {}, known),
-            criteria=tuple(fill_places(text, {}, known) for text in step.criteria),
-            run=fill_command(step.run, known, env),
-            env=env,
-        )
+        return fill_step(step, {path: await self._find_result(path) for path in paths})
 
     async def _find_result(self, path: str) -> str:
         """The last result of the task at a path of the plan; empty when it was left out, or is not finished."""
