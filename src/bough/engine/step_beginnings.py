@@ -17,7 +17,7 @@ from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.plan import Step
 from bough.core.tree.inherited import Subject
-from bough.core.tree.scope import build_scope, read_retry
+from bough.core.tree.scope import build_inherited, compute_key
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.workflow.command_values import fill_step
@@ -50,18 +50,18 @@ class Beginnings(Struct, eq=False):
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
         """The first event of a step's own stream."""
         filled_in = await self._fill_step(task, step)
-        scope = build_scope(task, step, self._run.fresh).child(step.context, read_retry(step))
         run = self._run
         model = choose_agent(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
         subject = self._build_subject(task, step) if step.role == "critic" else None
-        told = scope.told
-        key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._is_written(task, step) else ""
+        told = build_inherited(task, step)
+        reusable = not run.fresh and self._is_written(task, step)
+        key = compute_key(filled_in, task.tree, model, told, subject) if reusable else ""
         told = replace(told, allowed=task.may_change)
         return e.TaskCreated(
             filled_in,
             task.tree,
             limits,
-            self._run.rules,
+            run.rules,
             task.ladder.means,
             told,
             grows,

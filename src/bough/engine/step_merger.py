@@ -23,7 +23,7 @@ from bough.core.merge import conflict_brief
 from bough.core.merge.conflict_hunks import Merge, Needed, find_remake_command
 from bough.core.planning.plan import Step, Tier
 from bough.core.tree import next_moves, task_result
-from bough.core.tree.scope import build_scope
+from bough.core.tree.scope import build_inherited
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.merge_queue import Guess, MergeProof, QueuedStep
@@ -121,7 +121,7 @@ class StepMerger(Struct, eq=False):
             focused = context.build_merge_step(step, instructions, tried.conflicts)
             task = self.stream.task
             told = replace(
-                build_scope(task, step).child(step.context).told,
+                build_inherited(task, step),
                 allowed=(*task.may_change, *child.test_changes.allowed),
             )
             first = e.TaskCreated(

@@ -14,7 +14,7 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning import given_steps as g
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, find_all_needs
 from bough.core.planning.similarity import find_alike, find_shared_words, is_repetition, is_smaller
 from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
 from bough.core.tree.file_overlap import find_expected_files
@@ -56,17 +56,9 @@ def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
     return [steps, *(level for step in steps if step.steps for level in _list_levels(step.steps))]
 
 
-def _list_all_needs(steps: Sequence[Step]) -> dict[str, set[str]]:
-    """What each step needs, directly or through others."""
-    found: dict[str, set[str]] = {}
-    for step in steps:  # In order: none comes before one that it needs.
-        found[step.name] = {*step.needs}.union(*(found.get(need, set()) for need in step.needs))
-    return found
-
-
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
     """Steps that may run in parallel with another one, and whose files are unknown."""
-    after, found = _list_all_needs(steps), []
+    after, found = {step.name: find_all_needs(step, steps) for step in steps}, []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
         beside = next((other for other in others if step.name not in after[other.name]), None)
@@ -86,8 +78,8 @@ def read_conventions(answer: Answer) -> tuple[str, ...]:
 
 def is_serial(steps: Sequence[Step]) -> bool:
     """Many steps, no two of which can run in parallel."""
-    before = _list_all_needs(steps)
-    return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
+    before = (find_all_needs(step, steps) for step in steps)
+    return len(steps) >= SPINE and all(len(needs) == number for number, needs in enumerate(before))
 
 
 def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:

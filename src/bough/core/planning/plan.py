@@ -224,6 +224,18 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
         raise UsageError(f"Steps below {where} need each other: {' → '.join(circle)}. Remove one of these needs.")
 
 
+def find_all_needs(step: Step, steps: Iterable[Step]) -> frozenset[str]:
+    """The names of the siblings that a step needs, directly or through others."""
+    by_name = {other.name: other for other in steps}
+    found: set[str] = set()
+    waiting = list(step.needs)
+    while waiting:
+        if (name := waiting.pop()) not in found:
+            found.add(name)
+            waiting += by_name[name].needs if name in by_name else ()
+    return frozenset(found)
+
+
 def find_circle(needs: Mapping[T, Iterable[T]]) -> list[T]:
     """A cycle among things that need each other, each before what it needs, the first again at the end; else empty."""
     try:

@@ -15,7 +15,6 @@ from bough.core.events import ChildSettled, ChildStarted
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
 from bough.core.tree.file_overlap import Held, Touched, find_busy_files
-from bough.core.tree.scope import read_retry
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.urgency import by_urgency
@@ -26,6 +25,8 @@ LEAST_RAISE = 3
 """The grant of a step that its parent can do without is not raised by fewer rounds than this."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
+LONGEST_WAIT = 86_400.0
+"""Seconds that a retry waits at most: a day."""
 AHEAD = 8
 """Ready steps to look for at a time: this is recomputed after every event, and a plan may have thousands."""
 
@@ -223,7 +224,17 @@ def _will_retry(task: Task, step: Step) -> bool:
     child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
-    return read_retry(step).wait(task.children.tries.get(step.name, 1)) is not None
+    return compute_wait(step, task.children.tries.get(step.name, 1)) is not None
+
+
+def compute_wait(step: Step, tries: int) -> float | None:
+    """Seconds to wait before a failed step is retried, after `tries` tries; None: it is not."""
+    if step.on_error != "retry" or tries > step.max_retries:
+        return None
+    try:
+        return float(min(step.retry.wait * step.retry.growth ** max(0, tries - 1), LONGEST_WAIT))
+    except OverflowError:
+        return LONGEST_WAIT
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
@@ -239,7 +250,7 @@ def _begin(task: Task, step: Step) -> Begin:
     times = task.children.begun.get(step.name, 0)
     if step.name in task.children.reopened:
         return Begin(step, build_segment(step, times))
-    wait = read_retry(step).wait(task.children.tries.get(step.name, 0)) if step.name in task.children.settled else None
+    wait = compute_wait(step, task.children.tries.get(step.name, 0)) if step.name in task.children.settled else None
     return Begin(step, build_segment(step, times + 1), wait or 0.0)
 
 
