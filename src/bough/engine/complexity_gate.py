@@ -13,7 +13,6 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.requirements import By, number_from_one, read_goal
 from bough.core.budget.limits import compute_remaining
-from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
 from bough.core.errors import Unavailable
 from bough.core.planning import prompt_values
@@ -39,8 +38,8 @@ COUNTED = 100
 async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal counts as one piece of work."""
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
-    goal, known = context.build_planner_goal(task), await describe_repository(task, runtime)
-    values = prompt_values.build_gate_values(goal, known, rounds, grows=runtime.run.grows)
+    known = await describe_repository(task, runtime)
+    values = prompt_values.build_gate_values(task, known, rounds, grows=runtime.run.grows)
     asked = await consult_or_halt(task, runtime, "gate", "fast", values, GATE)
     if asked.answer is None:
         yield asked.events
@@ -104,9 +103,10 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
 
 
-def describe_means(programs: Sequence[str], jobs: int, rounds: int) -> str:
-    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the goal names. `programs`:
-    those that the result has to behave like, as the gate reads the goal."""
+def describe_means(task: Task, jobs: int, rounds: int) -> str:
+    """What a plan can use: parallel engineers, rounds, cores, and installed programs that the result has to behave
+    like, as the gate reads the goal."""
+    programs = task.plan.estimate.programs if task.plan.estimate else ()
     cores = os.cpu_count() or 1
     at_once = "one engineer works at a time" if jobs == 1 else f"up to {jobs} engineers work at the same time"
     lines = [f"{at_once}, on {cores} core{'s' if cores > 1 else ''}; a step has about {rounds} rounds."]
