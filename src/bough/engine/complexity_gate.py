@@ -26,11 +26,15 @@ from bough.core.planning.guidance import (
 from bough.core.planning.outline import OWNERS, outlined
 from bough.core.planning.prompt_values import RepositoryFacts, Size
 from bough.core.planning.tool_specs import GATE
+from bough.core.textual.paths import NAMES
 from bough.core.tree.task import Task
 from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
 from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRuntime, find_check_command
 from bough.ports import Batches, Workspaces
 
+BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
+"""Name briefly what the project is built with."""
+BUILD_LIMIT = 2_000
 COUNTED = 100
 """Files whose lines are counted; of more, a sample of this size."""
 
@@ -97,7 +101,7 @@ async def _measure(workspaces: Workspaces, tree: str, paths: Sequence[str]) -> S
     texts = await workspaces.texts(tree, sample)
     lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
     kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
-    languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
+    languages = tuple(NAMES[kind] for kind, _ in kinds.most_common() if kind in NAMES)
     about = len(sample) < len(paths)
     lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
@@ -117,37 +121,3 @@ def describe_means(task: Task, jobs: int, rounds: int) -> str:
             "is proven with it: what the program does counts more than what anyone remembers of it."
         )
     return "\n".join(f"- {line}" for line in lines)
-
-
-BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
-"""Name briefly what the project is built with."""
-BUILD_LIMIT = 2_000
-
-LANGUAGES = {
-    "c": "C",
-    "cc": "C++",
-    "cpp": "C++",
-    "cs": "C#",
-    "css": "CSS",
-    "go": "Go",
-    "h": "C",
-    "html": "HTML",
-    "java": "Java",
-    "js": "JavaScript",
-    "jsx": "JavaScript",
-    "kt": "Kotlin",
-    "md": "Markdown",
-    "mjs": "JavaScript",
-    "php": "PHP",
-    "py": "Python",
-    "rb": "Ruby",
-    "rs": "Rust",
-    "scala": "Scala",
-    "sh": "shell",
-    "sql": "SQL",
-    "swift": "Swift",
-    "toml": "TOML",
-    "ts": "TypeScript",
-    "tsx": "TypeScript",
-}
-"""Kinds of files that say something about a project, by suffix."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from bough.core.messages import ToolSpec
@@ -10,24 +11,13 @@ MOST = 10
 """Steps at one level."""
 
 
-def _text(description: str) -> dict[str, Any]:
-    return {"type": "string", "description": description}
+def _field(kind: str, description: str, **more: Any) -> dict[str, Any]:
+    return {"type": kind, **more, "description": description}
 
 
-def _texts(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "string"}, "description": description}
-
-
-def _numbers(description: str) -> dict[str, Any]:
-    return {"type": "array", "items": {"type": "integer"}, "description": description}
-
-
-def _flag(description: str) -> dict[str, Any]:
-    return {"type": "boolean", "description": description}
-
-
-def _number(description: str) -> dict[str, Any]:
-    return {"type": "integer", "description": description}
+_text, _flag, _number = partial(_field, "string"), partial(_field, "boolean"), partial(_field, "integer")
+_texts = partial(_field, "array", items={"type": "string"})
+_numbers = partial(_field, "array", items={"type": "integer"})
 
 
 def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -35,7 +25,7 @@ def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
 
 
 def _list(description: str, item: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": item, "description": description}
+    return _field("array", description, items=item)
 
 
 _STEP = {
@@ -85,13 +75,12 @@ KINDS = _list(
     _object(
         {
             "begins": _text("Its first five to ten words, exactly as written; all of it if it has fewer."),
-            "kind": {
-                "type": "string",
-                "enum": ["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"],
-                "description": "background: asks for nothing. document: only documentation or comments. coverage: only "
+            "kind": _text(
+                "background: asks for nothing. document: only documentation or comments. coverage: only "
                 "tests. restructure: the code's form, moved or renamed, with the same behaviour. speed: the same, "
                 "faster. upgrade: another version of a dependency. unchanged: something must stay as it is.",
-            },
+                enum=["background", "document", "coverage", "restructure", "speed", "upgrade", "unchanged"],
+            ),
         },
         "begins",
         "kind",
@@ -202,11 +191,10 @@ SPLIT = ToolSpec(
 )
 
 _CHANGED = {
-    "change": {
-        "type": "string",
-        "enum": ["add", "drop", "reword"],
-        "description": "add: a new step. drop: it is no longer needed. reword: do it differently; give what differs.",
-    },
+    "change": _text(
+        "add: a new step. drop: it is no longer needed. reword: do it differently; give what differs.",
+        enum=["add", "drop", "reword"],
+    ),
     "reason": _text("Which result makes this necessary, in one sentence."),
     "after": _text("For add: the name of the step that it follows. Omitted: it comes last."),
     **{key: value for key, value in _STEP.items() if key not in ("covers", "interfaces")},

@@ -91,50 +91,44 @@ _PLACEHOLDER = re.compile(
 )
 """Generic names that may stand for the real file name."""
 _NAMES = ("Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "go.mod")
-SUFFIXES = {
-    "python": ("py", "pyi"),
-    "py": ("py", "pyi"),
-    "python3": ("py", "pyi"),
-    "javascript": ("js", "mjs", "cjs", "jsx"),
-    "js": ("js", "mjs", "cjs", "jsx"),
-    "jsx": ("jsx", "js"),
-    "typescript": ("ts", "tsx", "mts"),
-    "ts": ("ts", "tsx", "mts"),
-    "tsx": ("tsx", "ts"),
-    "go": ("go",),
-    "golang": ("go",),
-    "rust": ("rs",),
-    "rs": ("rs",),
-    "java": ("java",),
-    "kotlin": ("kt",),
-    "c": ("c", "h"),
-    "cpp": ("cpp", "cc", "cxx", "hpp", "h"),
-    "c++": ("cpp", "cc", "cxx", "hpp", "h"),
-    "csharp": ("cs",),
-    "cs": ("cs",),
-    "ruby": ("rb",),
-    "rb": ("rb",),
-    "php": ("php",),
-    "swift": ("swift",),
-    "scala": ("scala",),
-    "html": ("html", "htm"),
-    "css": ("css",),
-    "json": ("json",),
-    "yaml": ("yml", "yaml"),
-    "yml": ("yml", "yaml"),
-    "toml": ("toml",),
-    "sql": ("sql",),
-    "markdown": ("md",),
-    "md": ("md",),
-    "lua": ("lua",),
-    "elixir": ("ex", "exs"),
-    "haskell": ("hs",),
-    "r": ("r", "R"),
-    "perl": ("pl", "pm"),
-    "dart": ("dart",),
-    "zig": ("zig",),
-}
-"""File extensions of a language."""
+_LANGUAGES = (
+    ("Python", "python py python3", "py pyi"),
+    ("JavaScript", "javascript js", "js mjs cjs jsx"),
+    ("JavaScript", "jsx", "jsx js"),
+    ("TypeScript", "typescript ts", "ts tsx mts"),
+    ("TypeScript", "tsx", "tsx ts"),
+    ("Go", "go golang", "go"),
+    ("Rust", "rust rs", "rs"),
+    ("Java", "java", "java"),
+    ("Kotlin", "kotlin", "kt"),
+    ("C", "c", "c h"),
+    ("C++", "cpp c++", "cpp cc cxx hpp h"),
+    ("C#", "csharp cs", "cs"),
+    ("Ruby", "ruby rb", "rb"),
+    ("PHP", "php", "php"),
+    ("Swift", "swift", "swift"),
+    ("Scala", "scala", "scala"),
+    ("HTML", "html", "html htm"),
+    ("CSS", "css", "css"),
+    ("", "json", "json"),
+    ("", "yaml yml", "yml yaml"),
+    ("TOML", "toml", "toml"),
+    ("SQL", "sql", "sql"),
+    ("Markdown", "markdown md", "md"),
+    ("shell", "", "sh"),
+    ("Lua", "lua", "lua"),
+    ("Elixir", "elixir", "ex exs"),
+    ("Haskell", "haskell", "hs"),
+    ("R", "r", "r R"),
+    ("Perl", "perl", "pl pm"),
+    ("Dart", "dart", "dart"),
+    ("Zig", "zig", "zig"),
+)
+"""A language's name, unless it says nothing about a project; its tags in fences, the usual one first; its suffixes."""
+SUFFIXES = {tag: tuple(suffixes.split()) for _, tags, suffixes in _LANGUAGES for tag in tags.split()}
+"""File extensions of a language, by tag."""
+TAGS = {end: tags.split()[0] for _, tags, suffixes in reversed(_LANGUAGES) if tags for end in suffixes.split()}
+NAMES = {end: name for name, _, suffixes in reversed(_LANGUAGES) if name for end in suffixes.split()}
 _TEST = re.compile(
     r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*[._-](test|tests|spec))\.\w+$|(^|/)conftest\.py$"
 )

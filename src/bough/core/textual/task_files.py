@@ -13,7 +13,7 @@ from bough.core.acceptance.verdict import Verdict
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.text_fitting import BYTES, estimate_tokens, shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.textual.paths import Block, Known, find_only_path, is_test
+from bough.core.textual.paths import TAGS, Block, Known, find_only_path, is_test
 
 ANSWER = 1_500
 """Tokens of its own last answer that the model sees again."""
@@ -80,16 +80,6 @@ _MARKED = re.compile(r"[E>]\s")
 _TELLING = re.compile(
     r"^\s*assert\b|\b\w*(?:Error|Exception|Failure|Failed|panic(?:ked)?)\b|\bexpected\b|\bgot\b", re.I
 )
-_LANGUAGES = {
-    "py": "python",
-    "js": "javascript",
-    "ts": "typescript",
-    "rs": "rust",
-    "rb": "ruby",
-    "md": "markdown",
-    "kt": "kotlin",
-    "cs": "csharp",
-}
 
 
 class View(Struct, frozen=True):
@@ -243,7 +233,7 @@ def _is_prose(path: str) -> bool:
 
 def _find_language(path: str) -> str:
     suffix = path.rpartition(".")[2] if "." in path else ""
-    return _LANGUAGES.get(suffix, suffix)
+    return TAGS.get(suffix, suffix)
 
 
 def _build_fence(text: str) -> str:
