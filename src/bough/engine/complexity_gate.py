@@ -14,7 +14,6 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import By, number_from_one, read_goal
 from bough.core.budget.limits import compute_remaining
 from bough.core.conversation.structured_answer import Problems
-from bough.core.errors import Unavailable
 from bough.core.planning import prompt_values
 from bough.core.planning.guidance import (
     GateReading,
@@ -28,7 +27,7 @@ from bough.core.planning.prompt_values import RepositoryFacts, Size
 from bough.core.planning.tool_specs import GATE
 from bough.core.textual.paths import NAMES
 from bough.core.tree.task import Task
-from bough.engine.consult import Consulted, acts_in_text, consult, consult_or_halt
+from bough.engine.consult import acts_in_text, try_consult
 from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, TaskRuntime, find_check_command
 from bough.ports import Batches, Workspaces
 
@@ -44,17 +43,14 @@ async def estimate_goal(command: c.Estimate, task: Task, runtime: TaskRuntime) -
     rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
     known = await describe_repository(task, runtime)
     values = prompt_values.build_gate_values(task, known, rounds, grows=runtime.run.grows)
-    asked = await consult_or_halt(task, runtime, "gate", "fast", values, GATE)
+    asked = await try_consult(task, runtime, "gate", "fast", values, GATE)
     if asked.answer is None:
-        yield asked.events
+        yield [*asked.events, *asked.halt]
         return
     found = read_estimate(asked.answer)
     if isinstance(found, Problems) and not asked.answer.calls and acts_in_text(runtime.ports, "fast"):
         yield asked.events  # An answer in text may be repaired once.
-        try:
-            asked = await consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
-        except Unavailable as error:
-            asked = Consulted((e.HelperFailed("gate", str(error)),), None)
+        asked = await try_consult(task, runtime, "gate", "fast", values, GATE, more=str(found))
         found = read_estimate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
         found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")

@@ -12,10 +12,11 @@ from bough.core import events as e
 from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
-from bough.core.conversation.structured_answer import describe_tool
+from bough.core.conversation.structured_answer import Problems, describe_tool
 from bough.core.errors import Refused, TooLong, TransientError, Unavailable, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
+from bough.core.planning.prompt_values import build_repair_values
 from bough.core.tree.task import Task
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
@@ -27,6 +28,9 @@ class Consulted(Struct, frozen=True):
     events: tuple[e.AnyEvent, ...]
     answer: Answer | None
     error: str = ""
+    halt: tuple[e.TaskHalted, ...] = ()
+    """The halt of a task that cannot continue without an answer; none when a person stops the run: then the model is
+    not at fault."""
 
 
 async def consult(
@@ -79,7 +83,7 @@ async def consult(
             return Consulted((*failed, told), answer)
 
 
-async def consult_or_halt(
+async def try_consult(
     task: Task,
     runtime: TaskRuntime,
     helper: str,
@@ -88,15 +92,19 @@ async def consult_or_halt(
     tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
     more: str = "",
 ) -> Consulted:
-    """The same, for what cannot continue without an answer: when there is none, the events end with the task's halt,
-    unless a person stops the run: then the model is not at fault."""
+    """The same, without an exception: an unavailable model is a missing answer."""
     try:
         asked = await consult(task, runtime, helper, tier, values, tool, more)
     except Unavailable as error:
-        return Consulted((e.HelperFailed(helper, str(error)), build_halt(error)), None, str(error))
+        return Consulted((e.HelperFailed(helper, str(error)),), None, str(error), (build_halt(error),))
     if asked.answer is None and not runtime.ports.stop.requested:
-        return replace(asked, events=(*asked.events, e.TaskHalted("unavailable", asked.error)))
+        return replace(asked, halt=(e.TaskHalted("unavailable", asked.error),))
     return asked
+
+
+def render_repair(ports: Ports, tool: ToolSpec, problems: Problems, answer: str) -> str:
+    """What follows a question whose answer was unusable: what is wrong with it."""
+    return context.render(ports.prompt("plan_repair"), build_repair_values(tool.name, problems, answer))
 
 
 def acts_in_text(ports: Ports, tier: Tier) -> bool:

@@ -29,16 +29,14 @@ from bough.core.conversation.code_outline import (
     split_diff,
 )
 from bough.core.conversation.text_fitting import fence_text
-from bough.core.errors import Unavailable
 from bough.core.ids import GOAL
 from bough.core.messages import ToolSpec
-from bough.core.planning import prompt_values
 from bough.core.tree.task import Task
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.test_files import is_product
 from bough.engine.change_approval import ask_judge
-from bough.engine.consult import acts_in_text, consult_or_halt, render_answer
-from bough.engine.task_workspace import TaskRuntime, build_halt
+from bough.engine.consult import acts_in_text, render_answer, render_repair, try_consult
+from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
@@ -128,9 +126,9 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     for _ in range(LOOKS + 2):
         tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not repair and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
-        asked = await consult_or_halt(task, runtime, helper, tier, shown, tools, repair)
+        asked = await try_consult(task, runtime, helper, tier, shown, tools, repair)
         if asked.answer is None:
-            yield asked.events
+            yield [*asked.events, *asked.halt]
             return
         paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
         if paths:
@@ -145,8 +143,7 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
         problem = found.said[0]
         if repair:
             break
-        wrong = prompt_values.build_repair_values(PROBE.name, found, render_answer(asked.answer))
-        repair = context.render(runtime.ports.prompt("plan_repair"), wrong)
+        repair = render_repair(runtime.ports, PROBE, found, render_answer(asked.answer))
         yield asked.events
     yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no readable probes: {problem}")]
 
@@ -365,23 +362,11 @@ async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> B
         f"The other side says: {task.examination.contested[probe.name]}"
     )
     question = "Does the request demand what the test asserts?"
-    try:
-        # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
-        goal = runtime.run.plan.goal
-        own = [task.step.instructions, *task.step.criteria] if goal.steps else []
-        later = collect_later(task.asked)
-        judged = await ask_judge(
-            task,
-            runtime,
-            request="\n\n".join(part for part in (goal.instructions, *goal.criteria, *own, *later) if part),
-            dispute=dispute,
-            question=question,
-        )
-    except Unavailable as error:
-        yield [e.HelperFailed("judge", str(error)), build_halt(error)]
-        return
-    if judged.ruling is None:
-        rests = [] if runtime.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
-        yield [*judged.events, *rests]
-        return
-    yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
+    # The person's own words: the goal, what they said later, and of a plan that they wrote, the step.
+    goal = runtime.run.plan.goal
+    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+    words = (goal.instructions, *goal.criteria, *own, *collect_later(task.asked))
+    request = "\n\n".join(part for part in words if part)
+    asked, ruling = await ask_judge(task, runtime, request=request, dispute=dispute, question=question)
+    ruled = asked.halt if ruling is None else [e.ProbeRuled(probe.name, ruling)]
+    yield [*asked.events, *ruled]

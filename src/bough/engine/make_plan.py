@@ -16,9 +16,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import requirements
 from bough.core.budget import grants
-from bough.core.conversation import context
 from bough.core.conversation.structured_answer import Problems
-from bough.core.errors import Unavailable
 from bough.core.ids import depth
 from bough.core.messages import Answer, Call, ToolSpec
 from bough.core.planning import prompt_values
@@ -30,7 +28,7 @@ from bough.core.planning.tool_specs import CHANGE, PLAN, SPLIT
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.complexity_gate import describe_means, describe_repository
-from bough.engine.consult import consult, consult_or_halt, render_answer
+from bough.engine.consult import render_answer, render_repair, try_consult
 from bough.engine.person_messages import ask_about_plan
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Batches, ToolResult
@@ -45,11 +43,10 @@ async def ask_for_steps(
 ) -> Batches:
     problems, answered = task.plan.problems, task.plan.answered
     while True:
-        wrong = prompt_values.build_repair_values(tool.name, Problems(problems), answered)
-        repair = context.render(runtime.ports.prompt("plan_repair"), wrong) if problems else ""
-        asked = await consult_or_halt(task, runtime, helper, "main", values, tool, repair)
+        repair = render_repair(runtime.ports, tool, Problems(problems), answered) if problems else ""
+        asked = await try_consult(task, runtime, helper, "main", values, tool, repair)
         if asked.answer is None:
-            yield asked.events
+            yield [*asked.events, *asked.halt]
             return
         steps = read(asked.answer)
         if not isinstance(steps, Problems):
@@ -156,11 +153,7 @@ async def review_plan(command: c.Review, task: Task, runtime: TaskRuntime) -> Ba
     """A phase is finished: does the rest of the plan still hold? A rejected change leaves it as it is."""
     begun = frozenset(task.children.begun)
     later = [step for step in task.plan.steps if step.name not in begun]
-    try:
-        asked = await consult(task, runtime, "plan_change", "main", prompt_values.build_change_values(task), CHANGE)
-    except Unavailable as error:
-        yield [e.HelperFailed("plan_change", str(error)), e.PlanChanged(tuple(later))]
-        return
+    asked = await try_consult(task, runtime, "plan_change", "main", prompt_values.build_change_values(task), CHANGE)
     changed = _read_changes(task, asked.answer, begun) if asked.answer else None
     if changed is None or isinstance(changed, Problems):
         refused = [e.PlanRefused("plan_change", changed.said, final=True)] if changed else []

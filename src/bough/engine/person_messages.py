@@ -13,7 +13,6 @@ from bough.core import events as e
 from bough.core.acceptance.requirements import render_requirements
 from bough.core.budget.limits import find_reached_limit
 from bough.core.conversation import context
-from bough.core.errors import Unavailable
 from bough.core.ids import CONTROL, GOAL
 from bough.core.journal.round_fold import PERSON
 from bough.core.planning import prompt_values
@@ -31,7 +30,7 @@ from bough.core.planning.plan import Step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, State
-from bough.engine.consult import consult
+from bough.engine.consult import try_consult
 from bough.engine.task_workspace import TaskRuntime
 from bough.ports import Approval, Batches, Ports
 from bough.steering import Inbox
@@ -119,13 +118,9 @@ async def read_message(command: c.ReadMessage, task: Task, runtime: TaskRuntime)
             "steps": prompt_values.outline_steps(task.plan.steps) or "There is one engineer, and no steps.",
             "said": said.text,
         }
-        try:
-            asked = await consult(task, runtime, "message", "fast", values, HEAR)
-        except Unavailable as error:
-            yield [e.HelperFailed("message", str(error))]
-        else:
-            heard = read_heard(asked.answer) if asked.answer is not None else heard
-            yield asked.events
+        asked = await try_consult(task, runtime, "message", "fast", values, HEAR)
+        heard = read_heard(asked.answer) if asked.answer is not None else heard
+        yield asked.events
     at = time.strftime("%H:%M", time.localtime(record.at))
     added = list_demands(said.text, heard, task.asked, f"{said.by or 'you'}, {at}")
     replaces = list_replaced(heard, task.asked, added)
