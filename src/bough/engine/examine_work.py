@@ -14,7 +14,7 @@ from bough.core import events as e
 from bough.core.acceptance import earned, examination, probes
 from bough.core.acceptance.changed_tests import collect_later
 from bough.core.acceptance.evidence_table import describe_standing
-from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, Probed
+from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form
 from bough.core.acceptance.requirements import list_active, render_requirements
 from bough.core.acceptance.verdict import Check
 from bough.core.budget.limits import find_reached_limit
@@ -342,14 +342,12 @@ async def run_probes(command: c.RunProbes, task: Task, runtime: TaskRuntime) -> 
     base = replace(task, tree=runtime.run.base)
     results, before = await asyncio.gather(
         ports.verifier.probe(runtime.run, task, check, chosen, progress),
-        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True) if unknown else _nothing(),
+        ports.verifier.probe(runtime.run, base, check, unknown, progress, once=True)
+        if unknown
+        else asyncio.sleep(0, ()),
     )
     before = tuple(replace(one, output="") for one in before)
     yield [e.ProbesFinished(task.tree, results, ports.clock() - began, before)]
-
-
-async def _nothing() -> tuple[Probed, ...]:
-    return ()
 
 
 async def rule_on_probes(command: c.Rule, task: Task, runtime: TaskRuntime) -> Batches:

@@ -14,7 +14,7 @@ from bough.core.conversation.structured_answer import Problems, parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning import given_steps as g
-from bough.core.planning.plan import Step, find_all_needs
+from bough.core.planning.plan import Step, derive_step, find_all_needs
 from bough.core.planning.similarity import find_alike, find_shared_words, is_repetition, is_smaller
 from bough.core.planning.tool_specs import ALIASES, MOST, PLAN, SPLIT
 from bough.core.tree.file_overlap import find_expected_files
@@ -154,20 +154,16 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
     item = g.Given(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
     values = {"instructions": parent.instructions, "criteria": listed(parent), "failure": failure}
-    return Step(
+    return derive_step(
+        parent,
         name,
         render(template, values),
         title=f"What the check of {parent.title or parent.name} still reports",
         criteria=parent.criteria,
         test_command=parent.test_command,
         test_file=parent.test_file,
-        may_edit_tests=parent.may_edit_tests,
-        requires_testing=parent.requires_testing,
         files=parent.files,
         complexity=max(1, parent.complexity - 1),
-        model=parent.model,
-        on_error="escalate",
-        context="inherited",
     )
 
 

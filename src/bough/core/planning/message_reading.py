@@ -12,7 +12,7 @@ from bough.core.conversation.structured_answer import parse_answer
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning.given_steps import Lines
-from bough.core.planning.plan import Step
+from bough.core.planning.plan import Step, derive_step
 from bough.core.planning.tool_specs import HEAR
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -80,24 +80,8 @@ def plan_for_demands(
     if owner is not None and owner.name not in task.children.begun:
         covers = (*owner.covers, *numbers) if any(step.covers for step in task.plan.steps) else owner.covers
         return owner.name, replace(owner, covers=covers, criteria=(*owner.criteria, *(one.text for one in added)))
-    needs = (owner.name,) if owner is not None and _is_completed(task, owner.name) else ()
+    ended = task.children.settled.get(owner.name) if owner is not None else None
+    needs = (ended.child,) if ended is not None and ended.state is State.COMPLETED else ()
     files = owner.files if owner is not None else ()
     name = f"message-{numbers[0]}"
-    return name, Step(
-        name,
-        text,
-        needs=needs,
-        covers=numbers,
-        files=files,
-        complexity=2,
-        may_edit_tests=task.step.may_edit_tests,
-        requires_testing=task.step.requires_testing,
-        model=task.step.model,
-        on_error="escalate",
-        context="inherited",
-    )
-
-
-def _is_completed(task: Task, name: str) -> bool:
-    child = task.children.settled.get(name)
-    return child is not None and child.state is State.COMPLETED
+    return name, derive_step(task.step, name, text, needs=needs, covers=numbers, files=files, complexity=2)

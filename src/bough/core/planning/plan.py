@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -254,6 +254,21 @@ def build_goal_step(
     if check is not None and not check.strip():
         raise UsageError("The check is empty: give the command that proves the goal, or omit --check.")
     return Step("goal", goal.strip(), criteria=criteria, test_command=check, requires_testing=requires_testing)
+
+
+def derive_step(parent: Step, name: str, instructions: str, **fields: Any) -> Step:
+    """A part of a step that a planner or bough itself makes. What a person allowed or chose for the parent (editing
+    tests, no check, a model) also holds for its parts; no model can set any of that."""
+    return Step(
+        name,
+        instructions,
+        may_edit_tests=parent.may_edit_tests,
+        requires_testing=parent.requires_testing,
+        model=parent.model,
+        on_error="escalate",
+        context="inherited",
+        **fields,
+    )
 
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
