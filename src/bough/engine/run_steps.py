@@ -213,7 +213,7 @@ class Steps(Struct, eq=False):
                     )
                     self._start(step, segment, wait)
         if len(self.live) < self.task_runner.run.jobs:  # Else they wait for a free agent.
-            await stream.amend(lambda task: _list_held(task, touched))
+            await stream.amend(lambda task: list_held_steps(task, touched))
 
     async def _find_touched(self) -> dict[str, Touched]:
         """What the running steps have actually changed so far."""
@@ -351,12 +351,6 @@ class Steps(Struct, eq=False):
             if merged_step is not None and state is State.COMPLETED:
                 settled = context.update_after_merge(settled, merged_step.task, merged_step.verdict, merged_step.said)
             await stream.write([settled])
-
-
-def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
-    """The steps that wait for another one, where that is news."""
-    found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
-    return [each for each in found if task.children.held.get(each.step) != each]
 
 
 def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:

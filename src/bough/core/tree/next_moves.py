@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from bough.core.budget import grants
 from bough.core.budget.limits import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
-from bough.core.events import ChildSettled, ChildStarted
+from bough.core.events import ChildHeld, ChildSettled, ChildStarted
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
-from bough.core.tree.file_overlap import Held, Touched, find_busy_files
+from bough.core.tree.file_overlap import Touched, find_busy_files
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.core.urgency import by_urgency
@@ -86,14 +86,20 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
     return [Skip(step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
 
 
-def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
-    """Steps that could begin if no running step changed the same files."""
+def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHeld]:
+    """Steps that could begin if no running step changed the same files, where that is news."""
     if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
     waiting = _iter_waiting(task, task.plan.steps)
-    found = (file_overlap.find_blocking_step(step, files) for step in waiting if _has_needs_met(task, step))
-    return list(islice((each for each in found if each is not None), AHEAD))
+    ready = (step for step in waiting if _has_needs_met(task, step))
+    found = (
+        ChildHeld(step.name, *blocked)
+        for step in ready
+        if (blocked := file_overlap.find_blocking_step(step, files)) is not None
+    )
+    held = islice(found, AHEAD)
+    return [each for each in held if task.children.held.get(each.step) != each]
 
 
 def _list_running(task: Task) -> list[Step]:
