@@ -36,9 +36,7 @@ def read_heard(answer: Answer) -> Heard:
 
 def list_demands(text: str, heard: Heard, known: Sequence[Requirement], source: str) -> tuple[Requirement, ...]:
     """The requirements that a message adds. Without a model's reading, a message of nothing but questions adds none."""
-    if heard.requirements is not None and not heard.requirements:
-        return ()
-    if heard.requirements is None and only_asks(text):
+    if only_asks(text) if heard.requirements is None else not heard.requirements:
         return ()
     found = read_goal(Step(GOAL, text), heard.requirements or (), heard.kinds).requirements
     first = max((one.number for one in known), default=0)

@@ -208,17 +208,15 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
     where = "/".join(path) or "the goal"
     if step.steps and not depth:
         raise UsageError(f"The plan is nested deeper than {MAX_DEPTH} levels at {where}: lift its steps up one level.")
-    seen: set[str] = set()
-    for child in step.steps:
+    names = [child.name for child in step.steps]
+    for number, child in enumerate(step.steps):
         if child.name != slug(child.name) or child.name == GOAL:
             raise UsageError(f"`{child.name}` below {where} is not a valid step name: use `{slug(child.name)}`.")
-        if child.name in seen:
+        if child.name in names[:number]:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
-        seen.add(child.name)
         _check_below(child, (*path, child.name), depth - 1)
-    for child in step.steps:
         for need in child.needs:
-            if need not in seen:
+            if need not in names:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is not one of its siblings.")
     if circle := find_circle({child.name: child.needs for child in step.steps}):
         raise UsageError(f"Steps below {where} need each other: {' → '.join(circle)}. Remove one of these needs.")

@@ -244,12 +244,9 @@ def compute_wait(step: Step, tries: int) -> float | None:
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
-    return all(_has_ended(task, other) and _has_succeeded(task, other) for other in _list_needed(task, step))
-
-
-def _list_needed(task: Task, step: Step) -> list[Step]:
-    """The steps that it needs. One that is no longer in the plan was given up and replaced."""
-    return [other for other in task.plan.steps if other.name in step.needs] if step.needs else []
+    """The steps that it needs have succeeded. One that is no longer in the plan was given up and replaced."""
+    needed = (other for other in task.plan.steps if other.name in step.needs) if step.needs else ()
+    return all(_has_ended(task, other) and _has_succeeded(task, other) for other in needed)
 
 
 def _begin(task: Task, step: Step) -> Begin:

@@ -25,11 +25,11 @@ _KEYS = [key for key in list_keys(StepKeys) if key in Step.__struct_fields__ and
 """Fields of a step that are keys of the same name, and are written as they are."""
 
 
-def write_workflow(plan: Plan, name: str = "") -> str:
+def write_workflow(plan: Plan) -> str:
     """The plan as a workflow file. `UsageError` for a plan that a file cannot express."""
     goal = plan.goal
     known = frozenset(_walk_paths(goal, ""))
-    title = name or slug(goal.title or shorten_line(goal.instructions, 60))
+    title = slug(goal.title or shorten_line(goal.instructions, 60))
     lines = [
         f"name = {_render_text(title)}",
         *_write_lines(_collect_keys(goal, known, ()) | _collect_machine(goal.machine)),
