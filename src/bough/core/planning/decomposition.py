@@ -92,12 +92,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
         return (), [f"There are {len(items)} steps in {below}; the limit at one level is {MOST}: {way_out}."]
     if len(items) < 2:
         return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
-    names, found = g.assign_names(items)
-    made = [
-        replace(g.build_step(item, name, parent), covers=item.covers) for item, name in zip(items, names, strict=True)
-    ]
-    for item, step in zip(items, made, strict=True):
-        found += g.find_faults(item, step)
+    made, found = g.build_steps(items, parent)
     found += find_repetitions(made, parent)
     made = [_build_phase(item, step, depth_left - 1, found) for item, step in zip(items, made, strict=True)]
     steps, circles = g.link_needs(items, made, chain=False)
@@ -106,6 +101,7 @@ def _build_level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tup
 
 def _build_phase(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
     """A phase with its steps, or one that is planned when it starts, if the depth allows."""
+    step = replace(step, covers=item.covers)
     if item.steps:
         steps, wrong = _build_level(step, item.steps, depth_left)
         found += wrong
@@ -176,10 +172,7 @@ def _read_parts(
     items = read_answer.steps
     if not 2 <= len(items) <= most:
         return Problems((f"There are {len(items)} steps: give 2 to {most}.",))
-    names, found = g.assign_names(items, taken | {step.name for step in kept})
-    made = [g.build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
-    for item, step in zip(items, made, strict=True):
-        found += g.find_faults(item, step)
+    made, found = g.build_steps(items, parent, taken | {step.name for step in kept})
     # Steps that are a part of their parent by what they cover, whatever their wording: some of its criteria, not all.
     numbers = set(range(1, len(parent.criteria) + 1))
     covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))

@@ -65,6 +65,13 @@ def build_step(given: Given, name: str, parent: Step) -> Step:
     return made if given.requires_testing or not only_prose else replace(made, requires_testing=False)
 
 
+def build_steps(items: Sequence[Given], parent: Step, taken: Iterable[str] = ()) -> tuple[list[Step], list[str]]:
+    """The steps of an answer, and what is wrong with them on their own."""
+    names, found = assign_names(items, taken)
+    made = [build_step(item, name, parent) for item, name in zip(items, names, strict=True)]
+    return made, found + [fault for item, step in zip(items, made, strict=True) for fault in find_faults(item, step)]
+
+
 def find_faults(given: Given, made: Step) -> list[str]:
     """What is wrong with a step on its own."""
     found = []

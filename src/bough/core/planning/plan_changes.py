@@ -105,10 +105,9 @@ class _Level:
 
     def _add(self, change: StepChange) -> None:
         item = _merge_given(change)
-        (name,), _ = g.assign_names([item], self.taken)
-        step = g.build_step(item, name, self.parent)
-        self.found += g.find_faults(item, step)
-        step = replace(step, plan_first=item.phase and self.depth_left > 1)
+        (step,), wrong = g.build_steps([item], self.parent, self.taken)
+        self.found += wrong
+        step, name = replace(step, plan_first=item.phase and self.depth_left > 1), step.name
         place = self._find_position(change)
         before = (self.steps[place - 1].name,) if place else ()
         self.needs[name] = before if change.needs is None else change.needs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -134,7 +133,7 @@ _TEST = re.compile(
 )
 
 
-class Known(Struct, frozen=True, dict=True):
+class Known(Struct, frozen=True):
     """The files to choose from."""
 
     paths: tuple[str, ...] = ()
@@ -142,25 +141,14 @@ class Known(Struct, frozen=True, dict=True):
     meant: tuple[str, ...] = ()
     """The paths that the task is about, the likeliest first."""
 
-    @cached_property
-    def by_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for path in self.paths:
-            found.setdefault(path.rpartition("/")[2], []).append(path)
-        return found
-
 
 def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
     """The files of a workspace, and which of them a task is about: named in its text, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
-    named = [path for found in _PATH.finditer(instructions) if (path := _find_existing(found[1], there, listed))]
-    new = [
-        found[1]
-        for found in _PATH.finditer(instructions)
-        if found[1] not in there and not _find_by_name(found[1], listed)
-    ]
-    both = dict.fromkeys((*named, *(path for path in changed if path in there), *new))
+    found = {said: _find_existing(said, listed) for said in _PATH.findall(instructions)}
+    new = (said for said, path in found.items() if not path)
+    both = dict.fromkeys((*filter(None, found.values()), *(path for path in changed if path in there), *new))
     return Known(listed, tuple(both))
 
 
@@ -205,7 +193,7 @@ def _resolve_path(said: str, known: Known, sure: bool) -> str:
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
     if not said or (said.startswith("/") and "." not in said):
         return ""
-    if path := _find_existing(said, set(known.paths), known.paths):
+    if path := _find_existing(said, known.paths):
         return path
     shaped = bool(_PATH.fullmatch(said)) or said.rpartition("/")[2] in _NAMES
     if not shaped or ".." in said.split("/") or said.startswith(("/", "~")) or "://" in said:
@@ -216,12 +204,10 @@ def _resolve_path(said: str, known: Known, sure: bool) -> str:
     return own if own and _PLACEHOLDER.search(said) and said.rpartition(".")[2] == own.rpartition(".")[2] else said
 
 
-def _find_existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
-    return said if said in there else _find_by_name(said, listed)
-
-
-def _find_by_name(said: str, listed: tuple[str, ...]) -> str:
-    """The only file whose path ends like that."""
+def _find_existing(said: str, listed: tuple[str, ...]) -> str:
+    """The file of that path, or the only one whose path ends like that."""
+    if said in listed:
+        return said
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
     return ends[0] if len(ends) == 1 else ""
 
