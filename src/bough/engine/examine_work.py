@@ -117,10 +117,9 @@ async def examine_work(command: c.Examine, task: Task, runtime: TaskRuntime) -> 
     tier = task.step.model if helper == CRITIC else "main"
     in_text = acts_in_text(runtime.ports, tier)  # One question, one answer.
     values = await _build_question(task, runtime, helper, form, example, command.missing)
-    said = (values["asked"], values["step"], values.get("interface", ""), values.get("diff", ""))
+    said = (values.get(name, "") for name in ("asked", "step", "interface", "diff", "instructions"))
     # The whole text as well: a quotation may go from one requirement into the next.
     request = "\n\n".join((task.step.instructions, *said))
-    request += "\n\n" + values.get("instructions", "")
     looked, repair, looks, problem = "", "", 0, "it only asked to see files"
     known = len({probe.group for probe in task.examination.probes if probe.name.startswith(f"{task.id}/probe-")})
     for _ in range(LOOKS + 2):

@@ -12,7 +12,7 @@ from bough.core import events as e
 from bough.core.agent_choice import choose_agent
 from bough.core.budget.limits import Limits, Spend
 from bough.core.errors import WorkspaceError
-from bough.core.ids import GOAL, child_path
+from bough.core.ids import GOAL, child_path, parent_path
 from bough.core.journal.run_fold import Run
 from bough.core.journal.task_fold import fold_task
 from bough.core.planning.plan import Step
@@ -112,14 +112,10 @@ class Beginnings(Struct, eq=False):
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
         earlier = task.children.ended.get(step.name)
-        # The tasks above one, the nearest first.
-        path = task.id
-        tasks: list[Task] = []
-        while path != GOAL:
-            path = path.rpartition("/")[0] or GOAL
-            if path in self._books:
-                tasks.append(self._books[path].task)
-        above = [task, *tasks]
+        above, path = [task], parent_path(task.id)
+        while path is not None:
+            above += [self._books[path].task] if path in self._books else []
+            path = parent_path(path)
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _list_verdicts(each))), ())
         return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
@@ -150,17 +146,13 @@ class Beginnings(Struct, eq=False):
             await self._ports.workspaces.changes(first.base, task.tree)
         except WorkspaceError:  # Its trees are gone: the step has to run again.
             return None
-        found = next((each for each in await self._read_ends(run, path) if each.key == first.key), None)
+        records = await self._ports.store.read(run, parent_path(path) or GOAL, kinds=("ChildSettled",))
+        ends = (record.event for record in records if isinstance(record.event, e.ChildSettled))
+        found = next((each for each in ends if each.key == first.key), None)
         if task.state is not State.COMPLETED or task.base != first.base or found is None:
             return None
-        source = f"{run}/{path}"
-        why = f"unchanged since {run}: reused"
+        why, source = f"unchanged since {run}: reused", f"{run}/{path}"
         return replace(found, why=why, tree=task.tree, spend=Spend(), task="", source=source, key="")
-
-    async def _read_ends(self, run: str, path: str) -> list[e.ChildSettled]:
-        above = path.rpartition("/")[0] or GOAL
-        records = await self._ports.store.read(run, above, kinds=("ChildSettled",))
-        return [record.event for record in records if isinstance(record.event, e.ChildSettled)]
 
 
 def _list_verdicts(task: Task) -> tuple[str, ...]:
