@@ -64,14 +64,13 @@ async def rule_on_changes(command: c.RuleOnChanges, task: Task, runtime: TaskRun
     if command.by == "earlier":
         yield [_build_ruling(task, "earlier", ())]
     elif command.by == "judge":
-        async for batch in _ask_judge(left, task, runtime):
-            yield batch
+        yield await _ask_judge(left, task, runtime)
     else:
         yield [e.ChangesAsked(tuple(dict.fromkeys(one.test for one in left)))]
         yield [await _ask_person(left, task, runtime)]
 
 
-async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> Batches:
+async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRuntime) -> list[e.AnyEvent]:
     """The judge sees the request and the disagreement, and allows only what the request's wording demands."""
     asked_for = changed_tests.collect_request(runtime.run.plan, task.asked)
     groups = _group_by_test(left)
@@ -94,7 +93,7 @@ async def _ask_judge(left: tuple[Disagreement, ...], task: Task, runtime: TaskRu
         if ruling.demanded:
             why = f"the request demands it: “{ruling.quote}”"
             changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
-    yield [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
+    return [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
 
 
 def _group_by_test(left: tuple[Disagreement, ...]) -> list[tuple[Disagreement, ...]]:

@@ -81,9 +81,6 @@ class TaskRunner(Struct, eq=False):
             await self.agents.acquire()
         runtime.moved()
 
-    async def discard(self, path: str) -> None:
-        await self.ports.workspaces.discard(self.run.name, path)
-
     async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
         """Append to a task's stream from outside its own loop."""
         ports = self.ports
@@ -106,7 +103,7 @@ class TaskRunner(Struct, eq=False):
                         await stream.write(events)
                 else:
                     await stream.write([e.StateChanged(to, why)])
-            await self.discard(path)
+            await ports.workspaces.discard(self.run.name, path)
             return stream.task
 
     async def end_children(self, stream: TaskStream, why: str) -> None:
@@ -346,7 +343,7 @@ class Steps(Struct, eq=False):
                 if merged.state is not State.COMPLETED:
                     state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", stream.task.tree
             # Before it is settled, so that a kill leaves no orphan.
-            await task_runner.discard(child.id)
+            await task_runner.ports.workspaces.discard(task_runner.run.name, child.id)
             settled = context.build_settled_event(step, child, state, why, tree, spend)
             if merged_step is not None and state is State.COMPLETED:
                 settled = context.update_after_merge(settled, merged_step.task, merged_step.verdict, merged_step.said)

@@ -34,18 +34,18 @@ class Beginnings(Struct, eq=False):
 
     _run: Run
     _ports: Ports
-    _books: dict[str, TaskStream] = {}
+    _streams: dict[str, TaskStream] = {}
     _done: dict[str, tuple[str, str]] | None = None
 
     def opened(self, stream: TaskStream) -> None:
-        self._books[stream.task.id] = stream
+        self._streams[stream.task.id] = stream
 
     def under_way(self, path: str) -> list[Task]:
         """The running tasks at a path and below it."""
-        return [stream.task for name, stream in self._books.items() if name == path or name.startswith(f"{path}/")]
+        return [stream.task for name, stream in self._streams.items() if name == path or name.startswith(f"{path}/")]
 
     def closed(self, task: str) -> None:
-        self._books.pop(task, None)
+        self._streams.pop(task, None)
 
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
         """The first event of a step's own stream."""
@@ -93,15 +93,15 @@ class Beginnings(Struct, eq=False):
     async def _find_result(self, path: str) -> str:
         """The last result of the task at a path of the plan; empty when it was left out, or is not finished."""
         *way, name = path.split("/")
-        at, task = GOAL, self._books[GOAL].task
+        at, task = GOAL, self._streams[GOAL].task
         for segment in way:
             running, over = task.children.running.get(segment), task.children.ended.get(segment)
             instance = running.task if running is not None else over.task if over is not None else ""
             if not instance:
                 return ""
             at = child_path(at, instance)
-            if at in self._books:
-                task = self._books[at].task
+            if at in self._streams:
+                task = self._streams[at].task
             else:
                 task = fold_task(at, await self._ports.store.read(self._run.name, at, kinds=OUTLINE))
         child = task.children.ended.get(name)
@@ -114,7 +114,7 @@ class Beginnings(Struct, eq=False):
         earlier = task.children.ended.get(step.name)
         above, path = [task], parent_path(task.id)
         while path is not None:
-            above += [self._books[path].task] if path in self._books else []
+            above += [self._streams[path].task] if path in self._streams else []
             path = parent_path(path)
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _list_verdicts(each))), ())

@@ -41,7 +41,7 @@ def read_plan(
         return Problems((read_answer,))
     steps, found = _build_level(goal, read_answer.steps, depth_left)
     if at_once and not found:
-        found = [line for level in _list_levels(steps) for line in _find_missing_files(level)]
+        found = _find_missing_files(steps)
     found += find_coverage_problems(steps, requirements) if steps else []
     if not found and not asked_again and is_serial(steps):
         found.append(
@@ -52,12 +52,8 @@ def read_plan(
     return Problems(tuple(dict.fromkeys(found))) if found else steps
 
 
-def _list_levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    return [steps, *(level for step in steps if step.steps for level in _list_levels(step.steps))]
-
-
 def _find_missing_files(steps: Sequence[Step]) -> list[str]:
-    """Steps that may run in parallel with another one, and whose files are unknown."""
+    """Steps at all levels that may run in parallel with another one, and whose files are unknown."""
     after, found = {step.name: find_all_needs(step, steps) for step in steps}, []
     for step in steps:
         others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
@@ -67,7 +63,7 @@ def _find_missing_files(steps: Sequence[Step]) -> list[str]:
                 f"Step `{step.name}` may run at the same time as `{beside.name}`: give its `files`, so that no two "
                 "steps change the same one at once."
             )
-    return found
+    return found + [line for step in steps for line in _find_missing_files(step.steps)]
 
 
 def read_conventions(answer: Answer) -> tuple[str, ...]:
