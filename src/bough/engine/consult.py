@@ -21,6 +21,9 @@ from bough.core.tree.task import Task
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, estimate_broken_usage, fill_usage
 from bough.ports import Ports
 
+Tools = ToolSpec | tuple[ToolSpec, ...]
+"""The tool that answers a question, and those that only look around; none: the text answers."""
+
 
 class Consulted(Struct, frozen=True):
     """The answer to a question, and the events that record it: charged, answered or not."""
@@ -39,7 +42,7 @@ async def consult(
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
-    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
+    tool: Tools = (),
     more: str = "",
 ) -> Consulted:
     """Render the helper's prompt and ask, with `more` after it. The caller handles `Refused` (a wrong key); transport
@@ -89,7 +92,7 @@ async def try_consult(
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
-    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
+    tool: Tools = (),
     more: str = "",
 ) -> Consulted:
     """The same, without an exception: an unavailable model is a missing answer."""
@@ -111,11 +114,9 @@ def acts_in_text(ports: Ports, tier: Tier) -> bool:
     return ports.protocols.of(ports.models[tier].name).protocol == "text"
 
 
-def helper_prompt(
-    key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
-) -> Prompt:
+def helper_prompt(key: str, question: str, ports: Ports, tier: Tier, tool: Tools, more: str = "") -> Prompt:
     """The question in the model's protocol."""
-    tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
+    tools = tool if isinstance(tool, tuple) else (tool,)
     in_text = bool(tools) and acts_in_text(ports, tier)
     # The first tool answers; others only look around, which text cannot do.
     asked = (question, more, describe_tool(tools[0]) if in_text else "")

@@ -20,10 +20,6 @@ from bough.core.planning.plan import Step, Tier
 from bough.core.tree.file_overlap import Touched, list_touched_files
 from bough.core.tree.next_moves import (
     Begin,
-    EndPass,
-    GoTo,
-    Jump,
-    Skip,
     can_afford,
     compute_step_grant,
     is_fatal,
@@ -186,16 +182,6 @@ class Steps(Struct, eq=False):
         # Only the first move is made, because every event can change what the others would be.
         while found := list_moves(stream.task, touched := await self._find_touched()):
             match found[0]:
-                case Skip(step, why):
-                    tree, spend = stream.task.tree, Spend()
-                    await stream.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
-                case EndPass(why):
-                    await stream.write([e.PassEnded(stream.task.children.passes, why)])
-                case Jump(step):
-                    why, tree = f"{step.do}: later steps of this pass are skipped", stream.task.tree
-                    await stream.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
-                case GoTo(state, to, why):
-                    await stream.write([e.TransitionTaken(state, to, why)])
                 case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
                     pass
                 case Begin(step, segment, wait):
@@ -209,6 +195,8 @@ class Steps(Struct, eq=False):
                         lambda task: [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
                     )
                     self._start(step, segment, wait)
+                case event:
+                    await stream.write([event])
         if len(self.live) < self.task_runner.run.jobs:  # Else they wait for a free agent.
             await stream.amend(lambda task: list_held_steps(task, touched))
 

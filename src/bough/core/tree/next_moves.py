@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bough.core.budget import grants
 from bough.core.budget.limits import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
-from bough.core.events import ChildHeld, ChildSettled, ChildStarted
+from bough.core.events import ChildHeld, ChildSettled, ChildStarted, PassEnded, TransitionTaken
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
 from bough.core.tree.file_overlap import Touched, find_busy_files
@@ -41,34 +41,9 @@ class Begin(Struct, frozen=True):
     """Seconds to wait first (before a retry)."""
 
 
-class Skip(Struct, frozen=True):
-    """Skip the step."""
-
-    step: Step
-    why: str
-
-
-class EndPass(Struct, frozen=True):
-    """Start the steps over."""
-
-    why: str
-
-
-class Jump(Struct, frozen=True):
-    """Leave the nearest pass, or begin the next one."""
-
-    step: Step
-
-
-class GoTo(Struct, frozen=True):
-    """Go from a finished state to another one."""
-
-    state: str
-    to: str
-    why: str
-
-
-Move = Begin | Skip | EndPass | Jump | GoTo
+Move = Begin | ChildSettled | PassEnded | TransitionTaken
+"""A step to run, or what is to be recorded: a step that is skipped or leaves the pass, the end of a pass, the way from
+one state to another."""
 
 
 def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
@@ -83,7 +58,7 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
     elif not (why := control_flow.explain_rest_skipped(task)):
         return [_choose_first_move(task, step) for step in _list_ready(task, touched)] or _end_pass(task)
     begun = task.children.settled.keys() | task.children.running.keys()
-    return [Skip(step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
+    return [_skip(task, step, why) for step in task.plan.steps if step.name not in begun] or _end_pass(task)
 
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[ChildHeld]:
@@ -133,15 +108,22 @@ def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
 def _choose_first_move(task: Task, step: Step) -> Move:
     """The first move of a ready step."""
     if why := control_flow.explain_skip(task, step):
-        return Skip(step, why)
-    return Jump(step) if step.do else _begin(task, step)
+        return _skip(task, step, why)
+    if not step.do:
+        return _begin(task, step)
+    why = f"{step.do}: later steps of this pass are skipped"
+    return ChildSettled(step.name, State.COMPLETED, why, task.tree, Spend(), do=step.do)
+
+
+def _skip(task: Task, step: Step, why: str) -> ChildSettled:
+    return ChildSettled(step.name, State.SKIPPED, why, task.tree, Spend())
 
 
 def _end_pass(task: Task) -> list[Move]:
     if task.children.running or not has_succeeded(task):
         return []
     why = control_flow.explain_next_pass(task)
-    return [EndPass(why)] if why else []
+    return [PassEnded(task.children.passes, why)] if why else []
 
 
 def _list_machine_moves(task: Task) -> list[Move]:
@@ -153,10 +135,10 @@ def _list_machine_moves(task: Task) -> list[Move]:
         return [_begin(task, state)]
     turn = control_flow.find_next_state(task)
     if turn is not None and turn.to is not None:
-        return [GoTo(state.name, turn.to, turn.why)]
+        return [TransitionTaken(state.name, turn.to, turn.why)]
     why = f"the machine ended at `{state.name}` without reaching it"
     return (
-        [Skip(step, why) for step in task.plan.steps if step.name not in task.children.ended]
+        [_skip(task, step, why) for step in task.plan.steps if step.name not in task.children.ended]
         if has_succeeded(task)
         else []
     )
