@@ -241,24 +241,17 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     checked = await session.store.read(name, kinds=(e.BaseChecked.__name__,))
     command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
     known = await describe(session.workspaces, run.base, command, task.step.instructions)
-    goal = context.build_planner_goal(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
-    guess = task.plan.estimate
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
     room = run.rules.planning.max_depth
     parents = {parent_path(path) for path in view.tasks}  # The others did something themselves.
     return Lesson(
         run=name,
-        goal=goal,
-        gate=prompt_values.build_gate_values(goal, known, rounds, grows=run.grows),
+        goal=context.build_planner_goal(task),
+        gate=prompt_values.build_gate_values(task, known, rounds, grows=run.grows),
         planner=prompt_values.build_planner_values(
-            goal,
-            known,
-            room,
-            estimate=guess,
-            requirements=task.asked,
-            means=describe_means(guess.programs if guess else (), run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            task, known, room, describe_means(task, run.jobs, LEAF_ROUNDS if run.grows else rounds)
         ),
         requirements=task.asked,
         room=room,

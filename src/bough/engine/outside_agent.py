@@ -43,14 +43,10 @@ async def ask_agent(command: c.AskModel, task: Task, runtime: TaskRuntime) -> Ba
         heard = await talk.heard(task.rules.model_timeout) if talk is not None else TurnEnded(CUT_OFF)
     except (TransientError, Refused) as error:
         await runtime.hang_up()
-        fails = isinstance(error, TransientError)
-        wait = (
-            compute_backoff(task.rules, task.models.transport_failures, error)
-            if isinstance(error, TransientError)
-            else 0.0
-        )
-        failed = e.ModelFailed(str(error), wait, ports.timer() - began)
-        yield [failed] if fails else [failed, build_halt(error)]
+        wait, halt = 0.0, [build_halt(error)]
+        if isinstance(error, TransientError):
+            wait, halt = compute_backoff(task.rules, task.models.transport_failures, error), []
+        yield [e.ModelFailed(str(error), wait, ports.timer() - began), *halt]
         return
     attempt = get_attempt(task)
     claims = isinstance(heard, TurnEnded) and heard.stop == "end"

@@ -26,7 +26,7 @@ from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
 from bough.engine.base_check import check_base
 from bough.engine.perform import perform
-from bough.engine.person_messages import make_listener
+from bough.engine.person_messages import listen
 from bough.engine.run_steps import TaskRunner
 from bough.engine.step_beginnings import Beginnings
 from bough.engine.task_workspace import TaskRuntime
@@ -83,12 +83,7 @@ async def _drive_stoppable(run: Run, ports: Ports) -> Task:
     means = EscalationOptions(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(task_runner.run_task(GOAL, first))
-
-    def stop() -> None:
-        if ports.stop.now:
-            work.cancel()
-
-    with ports.stop.watch(stop):
+    with ports.stop.watch(lambda: work.cancel() if ports.stop.now else None):
         try:
             return await work
         except asyncio.CancelledError:
@@ -110,15 +105,11 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     """Hold the run with a heartbeat: claims are renewed, and stop requests are read. Without the heartbeat nothing
     continues: what is in progress is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
-        asked = await ports.store.read(run, CONTROL)
-        for record in asked:
-            if isinstance(record.event, e.PersonSaid | e.MessageRead | e.RequirementRestored):
-                ports.inbox.add(record)
-        ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
+        look = await listen(run, ports)
         ports.inbox.post = partial(ports.store.post, run, CONTROL)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
-        heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
+        heart = asyncio.create_task(_beat(claim, lease, look, ports))
         # A run whose claim is gone must stop in mid-effect, because somebody else is already carrying it out.
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:

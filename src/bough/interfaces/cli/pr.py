@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bough.core.acceptance.evidence_table import Evidence
+from bough.core.conversation.text_fitting import fence_text
 from bough.core.errors import UsageError
 from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json, run_argument
 
@@ -60,7 +61,7 @@ async def command(run: str | None, folder: Path, branch: str | None, steps: bool
 
 async def write_description(opened: Session, name: str) -> tuple[Path, str]:
     """Write what a pull request for a run says: its evidence, not a model's words. Returns the file and the goal."""
-    from bough.core.textual.cleaning import clean_markdown, escape_text, fence
+    from bough.core.textual.cleaning import clean_markdown, escape_text
     from bough.interfaces.terminal.evidence import render_totals
     from bough.trust.files import Place
     from bough.views.vocabulary import describe_evidence
@@ -83,7 +84,7 @@ async def write_description(opened: Session, name: str) -> tuple[Path, str]:
             *(_render_row(row) for row in table.rows),
         ]
         parts.append("\n".join(asked))
-    parts += ["## Changes", fence(stat.strip()), f"Made by bough (run `{name}`)."]
+    parts += ["## Changes", fence_text(escape_text(stat.strip())), f"Made by bough (run `{name}`)."]
     path = opened.home / f"pr-{name}.md"
     Place(opened.home, path.name).write(("\n\n".join(parts) + "\n").encode())
     return path, goal
