@@ -26,7 +26,7 @@ import msgspec
 
 from bough.adapters.executors.fleet import explain_wait, list_present_workers, readmit_all, set_aside
 from bough.adapters.stores.postgresql_server import Server
-from bough.adapters.stores.sqlite_file import PATIENCE
+from bough.adapters.stores.sql import PATIENCE
 from bough.core import events as e
 from bough.core.errors import StoreError, WorkspaceError
 from bough.core.events import decoder, encode

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
-from bough.adapters.stores.sqlite_file import PATIENCE
+from bough.adapters.stores.sql import PATIENCE
 from bough.core.ids import LIFE
 
 LEASE = 15.0
