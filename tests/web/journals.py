@@ -15,7 +15,7 @@ from typing import Any
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.sql import encode_event
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.sqlite_file import Connection
+from bough.adapters.stores.sqlite_file import SqliteConnection
 from bough.core import events as e
 from bough.core.acceptance.requirements import Requirement
 from bough.core.acceptance.verdict import Failure, Verdict
@@ -79,7 +79,7 @@ async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[],
     store = SqliteStore(root / ".bough" / "journal.db", clock=clock)
     ends: dict[str, tuple[int, bytes]] = {}
 
-    def insert(db: Connection) -> None:
+    def insert(db: SqliteConnection) -> None:
         """In one go: a hundred thousand transactions take minutes."""
         for task, event in told:
             version, link = ends.get(task) or store._read_end(db, run, task)

@@ -30,7 +30,8 @@ from bough.core.errors import Refused, TransientError
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import title_of
-from bough.ports import Sandbox, Talk, ToolResult, TurnEnded, TurnProgress, WorkFolder
+from bough.ports import Sandbox, ToolResult, WorkFolder
+from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
 _LINE = 64 << 20
 """Bytes of one message."""

@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, RemoteModel, ensure_content
+from bough.adapters.models.dialect import Options, RemoteModel, ensure_content, get_arguments
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.wire import clamp_count, parse_fields, repair_calls, sanitize_name
 from bough.core.errors import Refused, TransientError, UsageError
@@ -130,10 +130,7 @@ class LibraryModel(RemoteModel):
 
         kept = parse_fields(message.extra) if message.extra else None
         calls = [
-            m.ToolCallPart(
-                sanitize_name(call.name, "unknown"), call.arguments if parse_fields(call.arguments) else "{}", call.id
-            )
-            for call in message.calls
+            m.ToolCallPart(sanitize_name(call.name, "unknown"), get_arguments(call), call.id) for call in message.calls
         ]
         if not kept or bytes(kept.get("by", b"")) != msgspec.json.encode(self.name):
             said = [m.TextPart(message.text)] if message.text.strip() or not calls else []

@@ -92,7 +92,7 @@ class Server:
                 # An address that has never answered is more likely wrong than down: that is said at once, not after a
                 # minute.
                 if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
-                    raise self._explain(error) from error
+                    raise self.explain(error) from error
                 time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
                 pause = min(2 * pause, 1.0)
             except BaseException:
@@ -137,8 +137,9 @@ class Server:
         else:
             self._give_back(connection)
 
-    def _explain(self, error: psycopg.Error) -> StoreError:
-        state, said = error.sqlstate or "08", " ".join(str(error).split()).rstrip(".")
+    def explain(self, error: Exception) -> StoreError:
+        """What an error of the database, or of the way there, means."""
+        state, said = getattr(error, "sqlstate", None) or "08", " ".join(str(error).split()).rstrip(".")
         said = said.partition(" Is the server running")[0]  # libpq asks the question that follows below
         if state.startswith("53100"):
             return DiskFull(f"The disk of {self.name} is full; nothing in the journal is lost: make room there.")

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, TypeVar
 from bough.adapters.stores.hash_chain import add_chain, find_last_unchained, is_chained
 from bough.adapters.stores.liveness import Presence, worker_id
 from bough.adapters.stores.sql import PATIENCE, SqlStore
-from bough.adapters.stores.sqlite_file import Connection, Database
+from bough.adapters.stores.sqlite_file import Database, SqliteConnection
 from bough.core.errors import StoreError
 from bough.core.events import LAYOUT, Record
 from bough.ports import Claim
@@ -69,7 +69,7 @@ SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM event
 """Hops from name to name along the index: its cost grows with the runs, not with their events."""
 
 
-class SqliteStore(SqlStore[Connection]):
+class SqliteStore(SqlStore[SqliteConnection]):
     """A `Store` in the file at `path`. With `create` a missing file is created; without, it is `NotFound`."""
 
     heartbeat = "expires"
@@ -84,10 +84,10 @@ class SqliteStore(SqlStore[Connection]):
         self.workers = path.parent / "workers"
         self._presence: Presence | None = None
 
-    async def _look(self, work: Callable[[Connection], T]) -> T:
+    async def _look(self, work: Callable[[SqliteConnection], T]) -> T:
         return await self._database.read(work)
 
-    async def _write(self, work: Callable[[Connection], T], patience: float = PATIENCE) -> T:
+    async def _write(self, work: Callable[[SqliteConnection], T], patience: float = PATIENCE) -> T:
         try:
             return await self._database.write(work, patience)
         except asyncio.CancelledError:
@@ -104,7 +104,7 @@ class SqliteStore(SqlStore[Connection]):
         async with super().claim(run, task, worker, lease) as claim:
             yield claim
 
-    def _add_claim(self, db: Connection, run: str, task: str, worker: str, token: str) -> None:
+    def _add_claim(self, db: SqliteConnection, run: str, task: str, worker: str, token: str) -> None:
         # What is written from now on, an older bough cannot read: it is to say so, not that the journal is damaged.
         db.run("UPDATE meta SET value = %s WHERE key = 'format' AND value < %s", LAYOUT, LAYOUT)
         query = "INSERT INTO claims (run, task, worker, expires) VALUES (%s, %s, %s, %s)"
@@ -118,18 +118,18 @@ class SqliteStore(SqlStore[Connection]):
         beat = "UPDATE claims SET expires = %s WHERE worker = %s"
         await self._write(lambda db: db.run(beat, time.monotonic(), worker), self.hurry)
 
-    def _read_end(self, db: Connection, run: str, task: str) -> tuple[int, bytes]:
+    def _read_end(self, db: SqliteConnection, run: str, task: str) -> tuple[int, bytes]:
         try:
             return super()._read_end(db, run, task)
         except sqlite3.OperationalError:  # of an earlier bough; asking before every append would cost more than this
             add_chain(db)
             return super()._read_end(db, run, task)
 
-    def _number(self, db: Connection, run: str, count: int) -> tuple[int, float]:
+    def _number(self, db: SqliteConnection, run: str, count: int) -> tuple[int, float]:
         (last,) = db.execute(LAST).fetchone()
         return last, float(self._clock())
 
-    def _find(self, db: Connection, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
+    def _find(self, db: SqliteConnection, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
         if is_chained(db):
             return self._decode(run, db.all(query, *values), find_last_unchained(db), whole)
         # Of an earlier bough, and not written to since.
@@ -146,7 +146,7 @@ class SqliteStore(SqlStore[Connection]):
         return [run for (run,) in found]
 
     async def forget(self, claim: Claim) -> None:
-        def remove(db: Connection) -> None:
+        def remove(db: SqliteConnection) -> None:
             self._check_held(db, claim)
             (last,) = db.execute(LAST).fetchone()
             # The last number given outlives the run that had it: a follower continues from a number, and would never be
@@ -172,7 +172,7 @@ class SqliteStore(SqlStore[Connection]):
         """Read everything, and raise `StoreError` at the first thing that is not as it was written. Returns the number
         of events, and of those from before there were chains."""
 
-        def look(db: Connection) -> tuple[int, int, int]:
+        def look(db: SqliteConnection) -> tuple[int, int, int]:
             (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise self.damaged(said)
@@ -196,6 +196,6 @@ class SqliteStore(SqlStore[Connection]):
             self._presence = None
 
 
-def _read_meta(db: Connection, key: str) -> int:
+def _read_meta(db: SqliteConnection, key: str) -> int:
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return int(row[0]) if row else 0

@@ -64,7 +64,7 @@ _SENTENCES = {
 }
 
 
-class Connection(sqlite3.Connection):
+class SqliteConnection(sqlite3.Connection):
     """Takes statements as the other store does: `%s` stands for a value."""
 
     again = False
@@ -84,7 +84,7 @@ class Connection(sqlite3.Connection):
         return self.execute(query.replace("%s", "?"), values)
 
 
-Work = Callable[[Connection], T]
+Work = Callable[[SqliteConnection], T]
 
 
 class Database:
@@ -96,8 +96,8 @@ class Database:
         self._format = format
         self._frozen: sqlite3.Error | None = None
         """Why this file can only be read, if so."""
-        self._idle: list[Connection] = []
-        self._glancing: Connection | None = None
+        self._idle: list[SqliteConnection] = []
+        self._glancing: SqliteConnection | None = None
         self._closed = False
         with self._translate_errors():
             self._writer = _Writer(self._open(create))
@@ -190,7 +190,7 @@ class Database:
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _open(self, create: bool) -> Connection:
+    def _open(self, create: bool) -> SqliteConnection:
         waiting = _size(self.path.with_name(self.path.name + "-wal"))
         length = len(os.fsencode(self.path.absolute()))
         if length > _LONGEST_PATH:
@@ -227,7 +227,7 @@ class Database:
         before, self._writer = self._writer, _Writer(db)
         before.stop()
 
-    def _open_prepared(self, create: bool) -> Connection:
+    def _open_prepared(self, create: bool) -> SqliteConnection:
         db = self._connect(create)
         try:
             tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -246,7 +246,7 @@ class Database:
             raise
         return db
 
-    def _examine(self, db: Connection, tables: set[str]) -> None:
+    def _examine(self, db: SqliteConnection, tables: set[str]) -> None:
         """Reject what is not ours, or newer than this bough, before anything in it changes."""
         row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() if "meta" in tables else None
         if row is None:
@@ -257,7 +257,7 @@ class Database:
                 f"{self._format}); upgrade bough."
             )
 
-    def _make(self, db: Connection) -> None:
+    def _make(self, db: SqliteConnection) -> None:
         db.executescript(
             f"BEGIN IMMEDIATE; {self._schema}; INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
         )
@@ -267,7 +267,7 @@ class Database:
         for folder in self.path.absolute().parents[:2]:
             _sync(folder)
 
-    def _connect(self, create: bool = False, busy: float = BUSY) -> Connection:
+    def _connect(self, create: bool = False, busy: float = BUSY) -> SqliteConnection:
         # Reading a WAL database creates `-shm` beside it, which a read-only folder or a full disk does not allow,
         # unless SQLite is told that nobody else writes.
         mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
@@ -275,7 +275,7 @@ class Database:
         # No `isolation_level`: Python's own would begin transactions that read first. Connections pass from thread to
         # thread, but never serve two at once.
         return sqlite3.connect(
-            address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False, factory=Connection
+            address, uri=True, timeout=busy, isolation_level=None, check_same_thread=False, factory=SqliteConnection
         )
 
     # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
@@ -334,7 +334,7 @@ class _Writer:
     """The one thread that writes. It takes everything pending and commits it at once, so that a single fsync serves
     all."""
 
-    def __init__(self, db: Connection) -> None:
+    def __init__(self, db: SqliteConnection) -> None:
         self._db = db
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         # A daemon: whoever is ended in mid-write has not been told that it is durable.
@@ -410,7 +410,7 @@ def _settle(jobs: Sequence[_Job]) -> None:
             loop.call_soon_threadsafe(settle, [job for job in jobs if job.loop is loop])
 
 
-def _switch_to_wal(db: Connection) -> None:
+def _switch_to_wal(db: SqliteConnection) -> None:
     """Processes that open a new file at the same moment can meet here, where SQLite does not always wait."""
     deadline = time.monotonic() + BUSY
     while True:
