@@ -27,8 +27,8 @@ from bough.core.textual.cleaning import repair_surrogates
 from bough.installed import lacking
 
 STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
-EXTRAS = {"bedrock": "bedrock", "vertex": "vertex"}
-"""Our extra for each provider; for any other, pydantic-ai's own."""
+EXTRAS = ("bedrock", "vertex")
+"""Providers for which there is an extra of that name; others need pydantic-ai's own."""
 
 
 class LibraryModel(RemoteModel):
@@ -201,8 +201,8 @@ def _usage(response: Any) -> Usage:
 
 def _check_installed(at: Endpoint) -> None:
     if find_spec("pydantic_ai") is None:
-        extra = EXTRAS.get(at.name.partition(":")[0], "bedrock")
-        raise lacking(at.name, extra)
+        provider = at.name.partition(":")[0]
+        raise lacking(at.name, provider if provider in EXTRAS else EXTRAS[0])
 
 
 def load(at: Endpoint, env: Mapping[str, str]) -> Any:
@@ -227,7 +227,7 @@ def load(at: Endpoint, env: Mapping[str, str]) -> Any:
         return infer_model(at.model)
     except ImportError as error:
         if provider in EXTRAS:
-            raise lacking(at.name, EXTRAS[provider]) from None
+            raise lacking(at.name, provider) from None
         raise UsageError(f"{at.name} needs more of pydantic-ai: {error}") from None
     except (UserError, ValueError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} cannot be set up: {at.sanitize(str(error))} — {at.advice}.") from None

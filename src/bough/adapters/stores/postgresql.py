@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TypeVar
 
-from bough.adapters.stores.liveness import is_alive
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE, SqlStore
 from bough.core.errors import NotFound, StoreError
@@ -185,11 +184,6 @@ class PostgresStore(SqlStore[Transaction]):
             lambda db: db.one("SELECT to_jsonb(runs) ->> 'waiting' FROM runs WHERE run = %s", run)
         )
         return (row[0] or "") if row is not None else ""  # none: of layout 1, which has no such column
-
-    async def holders(self, run: str) -> dict[str, str]:
-        """Return the worker that now holds each task of a run."""
-        rows = await self.transact(lambda db: db.all("SELECT task, worker FROM claims WHERE run = %s", run))
-        return {task: worker for task, worker in rows if is_alive(worker) is not False}
 
     def _read_end(self, db: Transaction, run: str, task: str) -> tuple[int, bytes]:
         """Read it while the run's row is held, as everyone who appends to the run does: nothing comes in between."""

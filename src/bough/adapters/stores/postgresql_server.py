@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
+from bough.adapters.stores.sql import Cells, Statements
 from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
 from bough.installed import needing
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     import psycopg
 
 T = TypeVar("T")
-Cells = tuple[Any, ...]
 
 IDLE = 6
 """Connections that are kept for the next call."""
@@ -29,29 +29,19 @@ _PASSING = ("08", "57", "40", "53300", "55P03")
 """Classes of errors worth a retry: no connection, shut down, serialisation, too many clients, locks."""
 
 
-class Transaction:
-    """Statements of one transaction. `again`: an earlier try may have been committed without confirmation."""
+class Transaction(Statements):
+    """Statements of one transaction."""
 
     def __init__(self, connection: psycopg.Connection[Cells], again: bool) -> None:
         self._connection = connection
         self.again = again
 
-    def run(self, query: str, *values: object) -> None:
-        self._connection.execute(query, values or None)
+    def rows(self, query: str, *values: Any) -> psycopg.Cursor[Cells]:
+        return self._connection.execute(query, values or None)
 
     def many(self, query: str, rows: Sequence[Cells]) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(query, rows)
-
-    def one(self, query: str, *values: object) -> Cells | None:
-        return self._connection.execute(query, values or None).fetchone()
-
-    def all(self, query: str, *values: object) -> list[Any]:
-        return self._connection.execute(query, values or None).fetchall()
-
-    def changed(self, query: str, *values: object) -> int:
-        """How many rows the statement changed."""
-        return self._connection.execute(query, values or None).rowcount
 
 
 class Server:

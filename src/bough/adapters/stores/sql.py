@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
@@ -35,19 +35,34 @@ IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 _EVENTS = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = %s"
 
 
-class Statements(Protocol):
+class Statements:
     """Statements of one transaction; `%s` stands for a value."""
 
-    again: bool
+    again = False
     """An earlier try may have been committed without confirmation."""
 
-    def run(self, query: str, *values: Any) -> None: ...
+    def rows(self, query: str, *values: Any) -> Any:
+        """The library's own cursor over the rows that the statement finds."""
+        raise NotImplementedError
 
-    def many(self, query: str, rows: Sequence[Cells]) -> None: ...
+    def many(self, query: str, rows: Sequence[Cells]) -> None:
+        """Run the statement once for each row."""
+        raise NotImplementedError
 
-    def one(self, query: str, *values: Any) -> Cells | None: ...
+    def run(self, query: str, *values: Any) -> None:
+        self.rows(query, *values)
 
-    def all(self, query: str, *values: Any) -> Iterable[Any]: ...
+    def one(self, query: str, *values: Any) -> Cells | None:
+        found: Cells | None = self.rows(query, *values).fetchone()
+        return found
+
+    def all(self, query: str, *values: Any) -> list[Any]:
+        found: list[Any] = self.rows(query, *values).fetchall()
+        return found
+
+    def changed(self, query: str, *values: Any) -> int:
+        """How many rows the statement changed."""
+        return int(self.rows(query, *values).rowcount)
 
 
 D = TypeVar("D", bound=Statements)
@@ -187,7 +202,7 @@ class SqlStore(ABC, Generic[D]):
     def _find_kept(self, db: D, claim: Claim, expected: int, encoded: Sequence[Encoded]) -> list[Record]:
         """Our own events, when they follow the version that we expected."""
         query = f"{_EVENTS} AND task = %s AND version > %s ORDER BY version LIMIT %s"
-        rows = list(db.all(query, claim.run, claim.task, expected, len(encoded)))
+        rows = db.all(query, claim.run, claim.task, expected, len(encoded))
         ours = [row[5] for row in rows] == [body for _, body in encoded]
         return self._decode(claim.run, rows, 0, False) if ours else []
 
@@ -249,7 +264,7 @@ class SqlStore(ABC, Generic[D]):
         return await self._look(lambda db: self._find(db, run, query, values, whole))
 
     def _find(self, db: D, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
-        return self._decode(run, db.all(query, *values), 0, whole)
+        return self._decode(run, db.rows(query, *values), 0, whole)
 
     def _decode(self, run: str, rows: Iterable[Row], unchained: int, whole: bool) -> list[Record]:
         """The records of a run's rows, each checked against its chain (see `check_rows`)."""
@@ -272,7 +287,7 @@ class SqlStore(ABC, Generic[D]):
 
     def _sweep(self, db: D) -> set[str]:
         """Remove the blobs that no event names, and return every id that events name."""
-        named = {id.decode() for (body,) in db.all("SELECT body FROM events") for id in IDS.findall(body)}
+        named = {id.decode() for (body,) in db.rows("SELECT body FROM events") for id in IDS.findall(body)}
         blobs = [(name,) for (name,) in db.all("SELECT name FROM blobs") if name not in named]
         db.many("DELETE FROM blobs WHERE name = %s", blobs)
         return named

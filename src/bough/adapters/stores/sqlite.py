@@ -131,9 +131,9 @@ class SqliteStore(SqlStore[SqliteConnection]):
 
     def _find(self, db: SqliteConnection, run: str, query: str, values: Sequence[Any], whole: bool) -> list[Record]:
         if is_chained(db):
-            return self._decode(run, db.all(query, *values), find_last_unchained(db), whole)
+            return self._decode(run, db.rows(query, *values), find_last_unchained(db), whole)
         # Of an earlier bough, and not written to since.
-        rows = db.all(query.replace(", chain FROM", ", NULL FROM"), *values)
+        rows = db.rows(query.replace(", chain FROM", ", NULL FROM"), *values)
         return self._decode(run, rows, sys.maxsize, whole)
 
     async def names(self) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from bough.adapters.stores.sql import Cells, Statements
 from bough.core.errors import BoughError, ClaimLost, DiskFull, Locked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
@@ -64,24 +65,14 @@ _SENTENCES = {
 }
 
 
-class SqliteConnection(sqlite3.Connection):
-    """Takes statements as the other store does: `%s` stands for a value."""
+class SqliteConnection(Statements, sqlite3.Connection):
+    """Takes statements as the other store does."""
 
-    again = False
-    """Whether it was committed is always known."""
-
-    def run(self, query: str, *values: Any) -> None:
-        self.execute(query.replace("%s", "?"), values)
-
-    def many(self, query: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        self.executemany(query.replace("%s", "?"), rows)
-
-    def one(self, query: str, *values: Any) -> tuple[Any, ...] | None:
-        row: tuple[Any, ...] | None = self.all(query, *values).fetchone()
-        return row
-
-    def all(self, query: str, *values: Any) -> sqlite3.Cursor:
+    def rows(self, query: str, *values: Any) -> sqlite3.Cursor:
         return self.execute(query.replace("%s", "?"), values)
+
+    def many(self, query: str, rows: Sequence[Cells]) -> None:
+        self.executemany(query.replace("%s", "?"), rows)
 
 
 Work = Callable[[SqliteConnection], T]
@@ -316,18 +307,9 @@ class Database:
 
 class _Job(Struct, eq=False):
     work: Work[Any]
-    loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
-
-    def settle(self) -> None:
-        if self.future.done():
-            return  # cancelled: nobody waits
-        if self.error is None:
-            self.future.set_result(self.result)
-        else:
-            self.future.set_exception(self.error)
 
 
 class _Writer:
@@ -342,9 +324,8 @@ class _Writer:
         self._thread.start()
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(work, loop, future))
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._jobs.put(_Job(work, future))
         return future
 
     def stop(self) -> None:
@@ -401,13 +382,18 @@ class _Writer:
 def _settle(jobs: Sequence[_Job]) -> None:
     """Wake each event loop once for all of its jobs."""
 
-    def settle(mine: Sequence[_Job]) -> None:
-        for job in mine:
-            job.settle()
+    def settle(loop: asyncio.AbstractEventLoop) -> None:
+        for job in jobs:
+            if job.future.get_loop() is not loop or job.future.done():  # done: cancelled, nobody waits
+                continue
+            if job.error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(job.error)
 
-    for loop in {job.loop for job in jobs}:
+    for loop in {job.future.get_loop() for job in jobs}:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, [job for job in jobs if job.loop is loop])
+            loop.call_soon_threadsafe(settle, loop)
 
 
 def _switch_to_wal(db: SqliteConnection) -> None:
