@@ -32,19 +32,13 @@ MARK = b'"cache_control":{"type":"ephemeral"}'
 block, which the next round repeats; and up to where the last round ended, since a provider looks for cached content no
 further back than 20 blocks, and a round with many calls is longer."""
 CLOSED = b",%b}]}]}" % MARK
+PIECES = ("text", "partial_json", "thinking", "signature")
+"""What a block arrives in."""
 NO_OUTPUT = "(no output)"
 """Replaces the empty text of a failed call, which the interface rejects."""
 
 
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
-
-
-class _Delta(Struct):
-    text: str | None = None
-    partial_json: str | None = None
-    thinking: str | None = None
-    signature: str | None = None
-    stop_reason: str | None = None
 
 
 class _Whole(Struct):
@@ -63,7 +57,7 @@ class _AnthropicEvent(Struct):
     index: int = 0
     message: _Whole | None = None
     content_block: dict[str, Any] | None = None
-    delta: _Delta | None = None
+    delta: dict[str, Any] | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
 
@@ -98,7 +92,7 @@ class AnthropicReader(OrderedReader):
                 if event.message is not None:
                     self._take_message(event.message)
             case "message_delta":
-                self._stop = (event.delta.stop_reason if event.delta else None) or self._stop
+                self._stop = str((event.delta or {}).get("stop_reason") or self._stop)
                 self._count(event.usage)
             case "message_stop":
                 self.finished = True
@@ -124,15 +118,15 @@ class AnthropicReader(OrderedReader):
         if block.kind == self.TEXT and start.get("text"):
             self._progress(self._read(block))
 
-    def _add_piece(self, index: int, delta: _Delta) -> None:
+    def _add_piece(self, index: int, delta: dict[str, Any]) -> None:
+        pieces = {name: delta[name] for name in PIECES if isinstance(delta.get(name), str)}
         block = self._parts.get(index)
         if block is None:
-            block = self._parts[index] = OpenPart({"type": self.TEXT} if delta.text is not None else {})
-        for name in ("text", "partial_json", "thinking", "signature"):
-            if piece := getattr(delta, name):
-                block.add(name, piece)
-        if delta.text:
-            self._progress(delta.text)
+            block = self._parts[index] = OpenPart({"type": self.TEXT} if "text" in pieces else {})
+        for name, piece in pieces.items():
+            block.add(name, piece)
+        if pieces.get("text"):
+            self._progress(pieces["text"])
 
     def _count(self, usage: dict[str, Any] | None) -> None:
         """Counts are totals; a later count replaces an earlier one."""
@@ -172,8 +166,6 @@ class AnthropicReader(OrderedReader):
 
 
 class AnthropicModel(OrderedModel):
-    """One model of one endpoint. Shared by any number of agents."""
-
     reader = AnthropicReader
     closing = CLOSED
     listing = "/v1/models?limit=1000"

@@ -223,8 +223,6 @@ def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class ChatModel(HttpModel):
-    """One model of one endpoint. Shared by any number of agents."""
-
     reader = ChatReader
 
     @staticmethod

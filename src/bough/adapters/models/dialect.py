@@ -159,6 +159,11 @@ class RemoteModel(ABC):
     async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
         """The answer, without its cost."""
 
+    def _kept(self, extra: str) -> dict[str, Raw]:
+        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
+        kept = parse_fields(extra) if extra else None
+        return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
@@ -261,11 +266,6 @@ class HttpModel(RemoteModel):
         """The image in base64, or nothing for a model that takes no images."""
         raw = self._pictures.get(picture.blob) if picture and self._sees else None
         return b64encode(raw).decode() if raw else ""
-
-    def _kept(self, extra: str) -> dict[str, Raw]:
-        """What this very model wants back. Another one, used for the rest of a run, would reject it."""
-        kept = parse_fields(extra) if extra else None
-        return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
 
 class OpenPart(Struct):

@@ -55,13 +55,9 @@ class _Candidate(Struct, rename="camel"):
     finish_reason: str | None = None
 
 
-class _Feedback(Struct, rename="camel"):
-    block_reason: str | None = None
-
-
 class _GeminiChunk(Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
-    prompt_feedback: _Feedback | None = None
+    prompt_feedback: dict[str, Any] | None = None
     usage_metadata: dict[str, Any] | None = None
     model_version: str | None = None
     error: Any = None
@@ -97,7 +93,7 @@ class GeminiReader(OrderedReader):
             )
         self._model = chunk.model_version or self._model
         # A prompt that is blocked has no candidate, and so no finish reason.
-        if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
+        if (chunk.prompt_feedback or {}).get("blockReason"):
             self._stop = "PROHIBITED_CONTENT"
         for candidate in (chunk.candidates or ())[:1]:
             for part in (candidate.content.parts if candidate.content else None) or ():
@@ -140,8 +136,6 @@ def _get_signature(mark: dict[str, Any]) -> dict[str, Any]:
 
 
 class GeminiModel(OrderedModel):
-    """One model of one endpoint. Shared by any number of agents."""
-
     reader = GeminiReader
     closing = b"}]}]}"
     listing = f"{VERSION}/models?pageSize=1000"

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.models import faults
 from bough.adapters.models.dialect import Options, RemoteModel, ensure_content, get_arguments
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.wire import clamp_count, parse_fields, repair_calls, sanitize_name
+from bough.adapters.models.wire import clamp_count, repair_calls, sanitize_name
 from bough.core.errors import Refused, TransientError, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 from bough.core.textual.cleaning import repair_surrogates
@@ -128,11 +128,11 @@ class LibraryModel(RemoteModel):
         """The answer as this very model gave it, with our ids for its calls; else its text and calls."""
         from pydantic_ai import messages as m
 
-        kept = parse_fields(message.extra) if message.extra else None
+        kept = self._kept(message.extra)
         calls = [
             m.ToolCallPart(sanitize_name(call.name, "unknown"), get_arguments(call), call.id) for call in message.calls
         ]
-        if not kept or bytes(kept.get("by", b"")) != msgspec.json.encode(self.name):
+        if not kept:
             said = [m.TextPart(message.text)] if message.text.strip() or not calls else []
             return m.ModelResponse(parts=[*said, *calls])
         (response,) = m.ModelMessagesTypeAdapter.validate_json(b"[" + bytes(kept["response"]) + b"]")

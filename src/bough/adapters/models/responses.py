@@ -32,17 +32,13 @@ CACHE_KEY = 64
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Incomplete(Struct):
-    reason: str | None = None
-
-
 class _Response(Struct):
     status: str | None = None
     model: str | None = None
     output: list[dict[str, Any]] | None = None
     usage: dict[str, Any] | None = None
     error: Any = None
-    incomplete_details: _Incomplete | None = None
+    incomplete_details: dict[str, Any] | None = None
 
 
 class _ResponsesEvent(Struct):
@@ -119,8 +115,7 @@ class ResponsesReader(OrderedReader):
         for index, item in enumerate(response.output or ()):
             if index not in self._parts:
                 self._item(index, item)
-        details = response.incomplete_details
-        self._stop = (details.reason if details else None) or response.status or "completed"
+        self._stop = str((response.incomplete_details or {}).get("reason") or response.status or "completed")
         self.finished = True
 
     def _read(self, part: OpenPart) -> str:
@@ -161,8 +156,6 @@ def _read_content(part: OpenPart, kind: str, name: str) -> str:
 
 
 class ResponsesModel(OrderedModel):
-    """One model of one endpoint. Shared by any number of agents."""
-
     reader = ResponsesReader
 
     @staticmethod
