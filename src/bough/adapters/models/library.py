@@ -42,21 +42,21 @@ class LibraryModel(RemoteModel):
         self._open = AsyncExitStack()
 
     async def _ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        came = _Came()
+        came: list[Any] = []
         try:
             async with asyncio.timeout(self._options.longest), _told(self._at, self._timeout):
                 await self._exchange(prompt, progress, came)
         except TimeoutError as error:
-            raise came.paid(faults.explain_timeout(self._at, self._options.longest)) from error
+            raise _charge(faults.explain_timeout(self._at, self._options.longest), came) from error
         except TransientError as error:
-            raise came.paid(error) from error.__cause__
-        return self._answer(came.response)
+            raise _charge(error, came) from error.__cause__
+        return self._answer(came[-1])
 
     async def close(self) -> None:
         self._model = None
         await self._open.aclose()
 
-    async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: _Came) -> None:
+    async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: list[Any]) -> None:
         from pydantic_ai import messages as m
         from pydantic_ai.direct import model_request_stream
         from pydantic_ai.models import ModelRequestParameters
@@ -84,13 +84,13 @@ class LibraryModel(RemoteModel):
             now = asyncio.get_running_loop().time
             async for event in stream:
                 silence.reschedule(now() + self._timeout)
-                came.response = stream.get()
+                came[:] = [stream.get()]
                 if isinstance(event, m.PartStartEvent) and isinstance(event.part, m.TextPart) and event.part.content:
                     progress(repair_surrogates(event.part.content))
                 elif isinstance(event, m.PartDeltaEvent) and isinstance(event.delta, m.TextPartDelta):
                     progress(repair_surrogates(event.delta.content_delta))
             silence.reschedule(None)
-            came.response = stream.get()
+            came[:] = [stream.get()]
 
     def _messages(self, prompt: Prompt) -> list[Any]:
         """The conversation in the library's format: messages between two answers are one request."""
@@ -152,11 +152,7 @@ class LibraryModel(RemoteModel):
 
         text = "".join(part.content for part in response.parts if isinstance(part, m.TextPart))
         calls = tuple(
-            Call(
-                part.tool_call_id,
-                part.tool_name,
-                part.args_as_json_str(),
-            )
+            Call(part.tool_call_id, part.tool_name, part.args_as_json_str())
             for part in response.parts
             if isinstance(part, m.ToolCallPart)
         )
@@ -177,16 +173,11 @@ class LibraryModel(RemoteModel):
         )
 
 
-class _Came:
-    """What has arrived of an answer so far."""
-
-    def __init__(self) -> None:
-        self.response: Any = None
-
-    def paid(self, error: TransientError) -> TransientError:
-        if self.response is not None:
-            error.usage = replace(_usage(self.response), estimated=True)
-        return error
+def _charge(error: TransientError, came: list[Any]) -> TransientError:
+    """What has arrived of an answer is paid for."""
+    if came:
+        error.usage = replace(_usage(came[-1]), estimated=True)
+    return error
 
 
 def _usage(response: Any) -> Usage:
