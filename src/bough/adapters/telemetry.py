@@ -118,7 +118,8 @@ class Spans:
                     for call in event.calls
                 ]
                 parts = [*([{"type": "text", "content": text}] if text else []), *calls]
-                self._add_model_span(task, at, event, parts, FINISHED[event.stop], self._show_conversation(task))
+                if not event.spare:
+                    self._add_model_span(task, at, event, parts, FINISHED[event.stop], self._show_conversation(task))
                 self._hear(task, "assistant", *parts)
                 self._calls |= {(task, call.id): call for call in event.calls}
             case e.HelperAnswered(text=text, helper=helper) as event:
