@@ -34,7 +34,8 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import ModelProtocol
 from bough.core.settings.agent_settings import MODEL
-from bough.ports import Model, Ports, Sandbox, Tools, Verifier, Workspaces
+from bough.ports import Model, Ports, Sandbox, Tools, Workspaces
+from bough.ports.verifier import Verifier
 from bough.steering import Fence, Inbox, Stop
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 import bough
-from bough.adapters.executors.dbos import Intake, decode_first
+from bough.adapters.executors.dbos import decode_first
 from bough.adapters.executors.fleet import LEASE, Janitor, Member, drain, list_present_workers
+from bough.adapters.executors.intake import Intake
 from bough.app.choices import Choices, OutsideAgents, RunObserver
 from bough.app.cluster import find_shared_store
 from bough.app.journal import require_folder

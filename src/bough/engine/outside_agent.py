@@ -23,7 +23,8 @@ from bough.core.settings.agent_settings import MODEL, title_of
 from bough.core.tree.task import Task
 from bough.engine.agent_protocol import build_answer_event, get_attempt
 from bough.engine.task_workspace import TaskRuntime, build_halt, compute_backoff, restore_workspace
-from bough.ports import Batches, Talk, TurnEnded, TurnProgress
+from bough.ports import Batches
+from bough.ports.agents import Talk, TurnEnded, TurnProgress
 
 SILENT = "(It ended its turn without a message.)"
 CUT_OFF = "(The budget is spent: its turn was cut short, and the work so far is checked.)"

@@ -10,7 +10,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
+from bough.ports import Model, Ports, Store, Tools, Workspace, Workspaces
+from bough.ports.verifier import Verifier
 
 WORKSPACES = ("open", "discard", "merge")
 
