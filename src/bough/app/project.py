@@ -123,8 +123,7 @@ class Project(Journal, frozen=True):
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns the process that runs it, or None."""
-        holder = await self.store.holder(name, RUN)
-        if holder is not None:
+        if holder := await self.holder(name):
             await self.store.post(name, CONTROL, e.StopRequested(now, find_person()))
         return holder
 

@@ -21,7 +21,7 @@ from bough.adapters.sandboxes.approval import YES, Permit
 from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.ports import Approval
@@ -54,7 +54,7 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by:
         if found.state in SETTLED and task != GOAL:
             raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
     await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
-    return await journal.store.holder(name, RUN)
+    return await journal.holder(name)
 
 
 async def restore_requirement(journal: Journal, name: str, number: int) -> str | None:
@@ -64,7 +64,7 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
         raise UsageError(f"No message has replaced requirement {number} of {name}: see `bough report {name}`.")
     await _require_unfinished(journal, name)
     await journal.store.post(name, CONTROL, e.RequirementRestored(number, find_person()))
-    return await journal.store.holder(name, RUN)
+    return await journal.holder(name)
 
 
 async def answer_question(journal: Journal, name: str, text: str, by: str = "", task: str = "") -> str | None:
@@ -83,7 +83,7 @@ async def answer_question(journal: Journal, name: str, text: str, by: str = "", 
         raise UsageError(f"Several tasks of {name} have a question: choose one with --task ({tasks}).")
     to = "" if asked[0].task == GOAL else asked[0].task
     await answer_once(journal, name, asked[0], e.PersonSaid(words, by or find_person(), to))
-    return await journal.store.holder(name, RUN)
+    return await journal.holder(name)
 
 
 async def find_question(journal: Journal, name: str) -> str:
@@ -102,7 +102,7 @@ async def load_waiting(journal: Journal, name: str) -> WaitingView:
 
 async def list_waiting(journal: Journal, name: str) -> list[Waiting]:
     """What waits for a person now."""
-    live = await journal.store.holder(name, RUN) is not None
+    live = await journal.holder(name) is not None
     return (await load_waiting(journal, name)).open(live)
 
 
@@ -128,8 +128,7 @@ def _answers(event: e.AnyEvent, said: e.AnyEvent) -> bool:
 
 async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:
     """Pause a live run after its current effect. Returns the process that runs it, or None."""
-    holder = await journal.store.holder(name, RUN)
-    if holder is not None:
+    if holder := await journal.holder(name):
         await journal.store.post(name, CONTROL, e.PauseRequested(by or find_person()))
     return holder
 

@@ -302,7 +302,7 @@ class Session(Delivery, frozen=True):
         their names. A live run takes it and continues; one that has halted continues with `bough resume`."""
         from bough.engine.change_approval import rule_by_person
 
-        live = await self.store.holder(name, RUN) is not None
+        live = await self.holder(name) is not None
         found = (await load_waiting(self, name)).open(live)
         asked = [each for each in found if each.kind == "tests" and task in ("", each.task)]
         if not asked:

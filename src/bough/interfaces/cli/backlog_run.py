@@ -11,25 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough import app
 from bough.interfaces.cli.options import (
+    POSITIVE,
     dir_option,
     enable_gc,
+    flag,
     format_example,
+    option,
     print_json_line,
     run_to_end,
     work_options,
 )
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Session
     from bough.app.night import NightPlan
     from bough.core import events as e
     from bough.core.backlog.state import Backlog
     from bough.interfaces.terminal.output import Line
 
-list_option = click.option(
-    "--list", "name", metavar="NAME", default="backlog", show_default=True, help="Which backlog."
-)
+list_option = option("--list", "NAME", "Which backlog.", to="name", default="backlog", show_default=True)
 
 
 @click.command(
@@ -40,20 +41,19 @@ list_option = click.option(
         "bough backlog run --apply-together night-2026-05-01 --checks 2",
     ),
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 100), help="Goals at once (default: 1, or [backlog] jobs).")
-@click.option("--until", metavar="HH:MM", help="When the night is over: nothing begins then, and what runs is stopped.")
-@click.option(
-    "--per-goal", metavar="USD", type=click.FloatRange(0, min_open=True), help="Limit on dollars of one goal."
-)
-@click.option(
+@option("--jobs", "N", "Goals at once (default: 1, or [backlog] jobs).", click.IntRange(1, 100))
+@option("--until", "HH:MM", "When the night is over: nothing begins then, and what runs is stopped.")
+@option("--per-goal", "USD", "Limit on dollars of one goal.", POSITIVE)
+@option(
     "--pr",
-    type=click.Choice(("draft", "none")),
-    help="Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
+    None,
+    "Push proven branches and open draft pull requests with your own `gh`, or not (default: none).",
+    click.Choice(("draft", "none")),
 )
-@click.option("--partial", is_flag=True, help="Branches also for work that is finished and not proven.")
-@click.option("--give-up", is_flag=True, help="Give up a stuck goal instead of waiting for your answer.")
-@click.option("--apply-together", "together", metavar="BRANCH", default="", help="Prove all branches together, on one.")
-@click.option("--max-disk", metavar="GB", type=click.FloatRange(0, min_open=True), help="What bough may keep here.")
+@flag("--partial", "Branches also for work that is finished and not proven.")
+@flag("--give-up", "Give up a stuck goal instead of waiting for your answer.")
+@option("--apply-together", "BRANCH", "Prove all branches together, on one.", to="together", default="")
+@option("--max-disk", "GB", "What bough may keep here.", POSITIVE)
 @dir_option
 @list_option
 @work_options(" of each goal", "Limit on cost of the whole night in US dollars")
@@ -84,7 +84,6 @@ def run(
 
     Exit status: as for `bough backlog report`.
     """
-    from bough.app import Choices
     from bough.app.night import NightPlan
 
     options = {"jobs": jobs, "per_goal": per_goal, "pr": pr, "max_disk": max_disk}
@@ -96,7 +95,7 @@ def run(
         partial=partial,
         ask=not give_up,
     )
-    return run_to_end(_run(plan, folder, Choices(**chosen), options, as_json))
+    return run_to_end(_run(plan, folder, app.Choices(**chosen), options, as_json))
 
 
 def parse_until(text: str, now: float) -> float:
@@ -112,10 +111,9 @@ def parse_until(text: str, now: float) -> float:
     return at
 
 
-async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[str, Any], as_json: bool) -> int:
+async def _run(plan: NightPlan, folder: Path, choices: app.Choices, options: dict[str, Any], as_json: bool) -> int:
     from msgspec.structs import replace
 
-    from bough.app import open_session
     from bough.app.backlog import load_backlog, load_page
     from bough.app.known_projects import remember_project
     from bough.core.errors import NotFound
@@ -124,7 +122,7 @@ async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[st
     from bough.interfaces.terminal.output import is_interactive, make_output
 
     ask = ask_consent if not as_json and is_interactive() else None
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
+    async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
         if not (await load_backlog(opened, plan.name)).items:
             raise NotFound(f"The backlog {plan.name} is empty: add a goal with `bough backlog add GOAL`.")
@@ -146,7 +144,7 @@ async def _run(plan: NightPlan, folder: Path, choices: Choices, options: dict[st
     return night.exit_status
 
 
-async def watch_night(opened: Session, plan: NightPlan, choices: Choices, as_json: bool) -> Backlog:
+async def watch_night(opened: app.Session, plan: NightPlan, choices: app.Choices, as_json: bool) -> Backlog:
     """Work through the list and tell what happens; Ctrl-C stops it so that it can be continued."""
     import asyncio
 
@@ -209,7 +207,7 @@ def _tell(backlog: Backlog, record: e.Record) -> Line:
     return [(f"{clock}  ", "dim"), (text, style)]
 
 
-async def open_pull_request(opened: Session, run: str, branch: str) -> str:
+async def open_pull_request(opened: app.Session, run: str, branch: str) -> str:
     """Push the branch and open a draft, with the person's own programs and rights."""
     import asyncio
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import bough_command, json_option
+from bough import app
+from bough.interfaces.cli.options import bough_command, json_option, option
 
 if TYPE_CHECKING:
     from bough.demo import Demo
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 @bough_command("bough demo", "bough demo project", "bough demo backlog --dir /tmp/try-bough")
 @click.argument("name", required=False)
-@click.option(
+@option(
     "--dir",
-    "folder",
-    metavar="D",
-    type=click.Path(path_type=Path),
-    help="A new folder for the demo (default: a temporary one). It is not removed.",
+    "D",
+    "A new folder for the demo (default: a temporary one). It is not removed.",
+    click.Path(path_type=Path),
+    to="folder",
 )
 @json_option("One event per line, as it happens.")
 async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
@@ -42,7 +43,6 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 
 
 async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
-    from bough.app import Choices, open_session
     from bough.core.planning.plan import build_goal_step
     from bough.demo import own_environment, recorded_model, unpack
     from bough.interfaces.cli.display import make_display
@@ -57,9 +57,9 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     else:
         display.announce([[(notice, "yellow")]])
     model = recorded_model(recording)
-    choices = Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
+    choices = app.Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
     with own_environment():
-        async with open_session(project, create=True) as opened:
+        async with app.open_session(project, create=True) as opened:
             step = build_goal_step(demo.goal, check=demo.check)
             outcome = await run_to_end(opened, display, lambda watch: opened.start(step, choices, watch))
             status = await finish_run(opened, outcome, apply=False, as_json=as_json)
@@ -69,7 +69,6 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
 
 
 async def _show_night(demo: Demo, folder: Path | None, as_json: bool) -> int:
-    from bough.app import Choices, open_session
     from bough.app.backlog import add_goals, load_backlog, load_page
     from bough.app.night import NightPlan
     from bough.core.backlog.reading import read_list
@@ -83,10 +82,10 @@ async def _show_night(demo: Demo, folder: Path | None, as_json: bool) -> int:
     click.echo(f"The model is a recording; everything else is real, in {project}.", err=as_json)
     entries = read_list(Place(project, LIST).text(), LIST)
     model = RecordedNight(recording, {name: entry.goal for name, entry in entries})
-    choices = Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
+    choices = app.Choices(model=model, fast_model=model, strong_model=model, flat=True, max_depth=0)
     plan = NightPlan("backlog", demo.jobs, together="night", ask=False)
     with own_environment():
-        async with open_session(project, create=True) as opened:
+        async with app.open_session(project, create=True) as opened:
             await add_goals(opened, await load_backlog(opened), entries)
             night = await load_page(opened, await watch_night(opened, plan, choices, as_json), time.time())
     if not as_json:

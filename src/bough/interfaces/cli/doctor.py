@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough import app
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import PROTOCOLS, bough_command, dir_option, flag, json_option, option, print_json
 
 if TYPE_CHECKING:
     from bough.app.diagnosis import Diagnosis
@@ -19,14 +20,10 @@ if TYPE_CHECKING:
 
 @bough_command("bough doctor", "bough doctor --model ollama:qwen3")
 @dir_option
-@click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
-@click.option("--forget", is_flag=True, help="With --model: forget what was learned about it, and do nothing else.")
-@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
-@click.option(
-    "--protocol",
-    type=click.Choice(["auto", "tools", "text"]),
-    help="With --model: the protocol to use (default: auto-detected).",
-)
+@option("--model", "M", "Try this model on three tiny tasks (this calls it and may cost money).")
+@flag("--forget", "With --model: forget what was learned about it, and do nothing else.")
+@option("--base-url", "URL", "Any OpenAI-compatible endpoint.")
+@option("--protocol", None, "With --model: the protocol to use (default: auto-detected).", PROTOCOLS)
 @json_option("As a JSON object.")
 async def command(
     folder: Path, model: str | None, forget: bool, base_url: str | None, protocol: Any, as_json: bool
@@ -39,12 +36,11 @@ async def command(
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
-    from bough.app import Choices
     from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
-    choices = Choices(model=model, base_url=base_url, protocol=protocol)
+    choices = app.Choices(model=model, base_url=base_url, protocol=protocol)
     if forget:
         known = await forget_model(folder, choices)
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")

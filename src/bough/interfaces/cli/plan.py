@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bough.interfaces.cli.options import bough_command, dir_option, model_options, print_json
-
-if TYPE_CHECKING:
-    from bough.app import PlannedGoal
+from bough import app
+from bough.interfaces.cli.options import bough_command, dir_option, model_options, option, print_json
 
 
 @bough_command(
@@ -19,17 +17,10 @@ if TYPE_CHECKING:
 )
 @click.argument("goal", required=False)
 @dir_option
-@click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
-@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests bough finds).")
-@click.option(
-    "--max-depth", metavar="N", type=click.IntRange(1, 3), help="How deep the plan may be below the goal (default: 3)."
-)
-@click.option(
-    "--save",
-    metavar="F",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write it as a workflow, to edit and run.",
-)
+@option("--file", "F", "Read the goal from a file; `-` is standard input.")
+@option("--check", "CMD", "The command that proves the goal (default: the tests bough finds).")
+@option("--max-depth", "N", "How deep the plan may be below the goal (default: 3).", click.IntRange(1, 3))
+@option("--save", "F", "Write it as a workflow, to edit and run.", click.Path(path_type=Path, dir_okay=False))
 @model_options
 async def command(
     goal: str | None,
@@ -46,17 +37,16 @@ async def command(
     each with acceptance criteria and a check. The steps of a phase are planned when it starts. Nothing is run, and
     nothing in the project changes.
     """
-    from bough.app import Choices, RunObserver, open_session
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.cli.run import read_goal
     from bough.interfaces.terminal.output import is_interactive
 
     step = build_goal_step(read_goal(goal, file, "plan"), check=check)
-    choices = Choices(**chosen)
+    choices = app.Choices(**chosen)
     ask = ask_consent if is_interactive() and not as_json else None
-    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
-        planned = await opened.plan(step, choices, RunObserver())
+    async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
+        planned = await opened.plan(step, choices, app.RunObserver())
     if save is not None:
         from bough.core.workflow.writing import write_workflow
 
@@ -68,7 +58,7 @@ async def command(
     return 0
 
 
-def _show(planned: PlannedGoal, save: Path | None) -> None:
+def _show(planned: app.PlannedGoal, save: Path | None) -> None:
     from bough.core.planning.plan import count_leaves
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.plan_tree import render_plan, render_requirements

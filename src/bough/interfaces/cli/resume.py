@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from bough.interfaces.cli.options import bough_command, dir_option, run_argument, run_options
+from bough import app
+from bough.interfaces.cli.options import bough_command, option, run_argument, run_options
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Session
     from bough.interfaces.terminal.output import Display
 
 
 @bough_command("bough resume", "bough resume amber-heron --rounds 80")
 @run_argument
-@dir_option
-@click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
+@option("--check", "CMD", "The command that proves the goal from now on.", default="")
 @run_options
 async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
@@ -26,16 +23,17 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
     are those it started with unless given here; what it has spent is never reset. A run that is already running is
     refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
     """
-    from bough.app import Choices, open_session
     from bough.interfaces.cli.display import make_display
 
-    display, choices = make_display(as_json), Choices(**chosen)
-    async with open_session(folder, choices=choices) as opened:
+    display, choices = make_display(as_json), app.Choices(**chosen)
+    async with app.open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
         return await resume_run(opened, name, display, choices, apply, as_json)
 
 
-async def resume_run(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
+async def resume_run(
+    opened: app.Session, name: str, display: Display, choices: app.Choices, apply: bool, as_json: bool
+) -> int:
     """Resume a run on the display; return the exit status."""
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError

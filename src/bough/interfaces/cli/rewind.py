@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough import app
 from bough.interfaces.cli.options import (
     bough_command,
-    dir_option,
     json_option,
+    option,
     print_json,
     print_result,
     run_argument,
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
 )
 @run_argument
 @task_argument
-@dir_option
-@click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
-@click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
+@option("--to", "POINT", "The point to continue from; 0: before the first.", click.IntRange(0))
+@option("--say", "TEXT", "What to do differently; passed to a fresh agent.", default="")
 @json_option("As JSON: the points, or the point it was rewound to.")
 async def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
@@ -45,10 +45,9 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
     """
     if say and to is None:
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
-    from bough.app import open_session
     from bough.core.ids import GOAL
 
-    async with open_session(folder) as opened:
+    async with app.open_session(folder) as opened:
         name, path = await opened.find_task(run, task)
         if to is None:
             _print_points(name, path, await opened.points(name, path or GOAL), as_json)
