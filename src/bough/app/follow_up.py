@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -15,10 +13,6 @@ from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.core.tree import task_result
 from bough.core.tree.inherited import Inherited
-
-if TYPE_CHECKING:
-    from bough.core.journal.run_fold import Run
-    from bough.core.tree.task import Task
 
 ENDS = {
     "completed": "which was completed",
@@ -49,30 +43,25 @@ async def load_followed(journal: Journal, name: str) -> Followed:
         )
     task = await journal.task(name, GOAL)
     applied = run.applied == task.tree
+    earlier = f"a follow-up on an earlier goal, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
+    said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
+    files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
     return Followed(
         run=name,
         base="" if applied else task.tree,
         origin="" if applied or task.tree == task.base else run.origin or task.base,
-        inherited=_build_inherited(run, task),
+        inherited=Inherited(
+            above=(*task.inherited.above, earlier),
+            results=(*task.inherited.results, f"{name}: {said}{files}"),
+            dead_ends=context.list_lessons(task),
+            decisions=context.list_decisions(task),
+            requirements=tuple(
+                replace(one, kind="unchanged", start=0, end=0, step="", source=one.source or f"the goal of {name}")
+                for one in list_active(task.asked)
+                if one.kind != "background"
+            ),
+        ),
         models=settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong")),
         endpoints=run.endpoints,
         check=run.plan.goal.test_command,
-    )
-
-
-def _build_inherited(run: Run, task: Task) -> Inherited:
-    assert run.end is not None
-    earlier = f"a follow-up on an earlier goal, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
-    said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
-    files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
-    return Inherited(
-        above=(*task.inherited.above, earlier),
-        results=(*task.inherited.results, f"{run.name}: {said}{files}"),
-        dead_ends=context.list_lessons(task),
-        decisions=context.list_decisions(task),
-        requirements=tuple(
-            replace(one, kind="unchanged", start=0, end=0, step="", source=one.source or f"the goal of {run.name}")
-            for one in list_active(task.asked)
-            if one.kind != "background"
-        ),
     )

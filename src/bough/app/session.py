@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -47,11 +46,10 @@ from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_pl
 from bough.core.rules import Rules
 from bough.core.tree.inherited import Inherited
 from bough.core.tree.task import Task
+from bough.steering import run_beside
 from bough.trust.files import Place
 from bough.trust.home import check_home
 from bough.views.run_view import Outcome
-
-T = TypeVar("T")
 
 
 class StartingPoint(Struct, frozen=True):
@@ -86,7 +84,7 @@ class Session(Delivery, frozen=True):
         watch = watch.or_later(choices.ask_later)
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
-        async with _run_beside(self._find_base(earlier, at)) as taking:
+        async with run_beside(self._find_base(earlier, at)) as taking:
             # Loaded while the person's files are read: each takes a tenth of a second.
             from bough.app.run_ports import open_ports
             from bough.engine import run_loop
@@ -355,18 +353,6 @@ def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
 
 
 @asynccontextmanager
-async def _run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
-    """Start the work. It does not outlive the block."""
-    task = asyncio.create_task(work)
-    await asyncio.sleep(0)
-    try:
-        yield task
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-@asynccontextmanager
 async def open_session(
     folder: Path | str = ".",
     *,
@@ -407,9 +393,13 @@ async def open_session(
             store=store,
             workspaces=open_workspaces(
                 journal,
-                *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                chosen.remote,
+                root=root,
+                home=home,
+                link_ignored=mode != "none",
+                surroundings=around,
+                layered=lambda: find_level(mode).name == "namespaces",
                 outside=find_checkouts(root, env),
-                remote=chosen.remote,
             ),
             surroundings=around,
             env=env,

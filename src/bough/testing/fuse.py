@@ -41,22 +41,18 @@ class Fuse:
 
     def wrap(self, ports: Ports) -> Ports:
         """The same ports, with the fuse in every wire."""
+
+        def name_append(claim: Any, events: Any, expected: int) -> str:
+            return "append " + "+".join(type(event).__name__ for event in events)
+
         return replace(
             ports,
-            store=cast(Store, _Wired(ports.store, self, {"append": _append_name, "put_blob": None})),
+            store=cast(Store, _Wired(ports.store, self, {"append": name_append, "put_blob": None})),
             models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
-            tools=cast(Tools, _Wired(ports.tools, self, {"run": _tool_name})),
+            tools=cast(Tools, _Wired(ports.tools, self, {"run": lambda call, *rest: f"tool {call.name}"})),
             workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
             verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None, "probe": None})),
         )
-
-
-def _append_name(claim: Any, events: Any, expected: int) -> str:
-    return "append " + "+".join(type(event).__name__ for event in events)
-
-
-def _tool_name(call: Any, *rest: Any) -> str:
-    return f"tool {call.name}"
 
 
 Naming = Callable[..., str] | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -27,6 +28,7 @@ from bough.interfaces.cli.options import (
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named
+    from bough.core.backlog.state import Backlog
 
 F = TypeVar("F", bound=Callable[..., Any])
 LONGEST = 16 << 20
@@ -67,6 +69,19 @@ _goal_options = add_options(
     option("--max-cost", "USD", "… dollars.", POSITIVE, to="cost"),
     option("--max-minutes", "N", "… and minutes.", POSITIVE, to="minutes"),
 )
+
+
+def _open_backlog(command: F) -> F:
+    """`--dir D --list NAME`: the command gets the project, open for work, and the list."""
+
+    @wraps(command)
+    async def opening(folder: Path, name: str, **said: Any) -> Any:
+        from bough.app.backlog import load_backlog
+
+        async with app.open_session(folder) as opened:
+            return await command(opened, await load_backlog(opened, name), **said)
+
+    return dir_option(list_option(cast(F, opening)))
 
 
 def _collect(said: dict[str, Any]) -> dict[str, Any]:
@@ -283,43 +298,36 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
 @option("--goal", "TEXT", "The goal, in other words.")
 @_goal_options
 @flag("--no-needs", "It needs no other goal any more.")
-@dir_option
-@list_option
-async def edit(item: str, folder: Path, name: str, no_needs: bool, **said: Any) -> None:
+@_open_backlog
+async def edit(opened: app.Session, backlog: Backlog, item: str, no_needs: bool, **said: Any) -> None:
     """Change a goal. One that was given up is tried again; a running one keeps to what it began with."""
     from msgspec.structs import replace
 
-    from bough.app.backlog import edit_goal, load_backlog
+    from bough.app.backlog import edit_goal
 
     fields = _collect(said) | ({"needs": ()} if no_needs else {})
     if not fields:
         raise click.UsageError("say what to change")
-    async with app.open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        found = backlog.find(item)
-        await edit_goal(opened, backlog, found, replace(found.entry, **fields))
-        running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
+    found = backlog.find(item)
+    await edit_goal(opened, backlog, found, replace(found.entry, **fields))
+    running = found.running and await opened.store.holder(backlog.stream, found.name) is not None
     late = " Its run has begun with what it said before." if running else ""
     click.echo(f"Changed {found.name}.{late}")
 
 
 @command.command("drop", epilog=format_example("bough backlog drop fix-totals", "bough backlog drop 3 4"))
 @click.argument("items", metavar="ITEM...", nargs=-1, required=True)
-@dir_option
-@list_option
-async def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
+@_open_backlog
+async def drop(opened: app.Session, backlog: Backlog, items: tuple[str, ...]) -> None:
     """Remove goals from the list. One that is running is stopped; its run and its work stay."""
-    from bough.app.backlog import drop_goal, load_backlog
+    from bough.app.backlog import drop_goal
 
-    async with app.open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        for found in [backlog.find(item) for item in items]:
-            needing = await drop_goal(opened, backlog, found)
-            click.echo(f"Dropped {found.name}.")
-            if needing:
-                click.echo(
-                    f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs.", err=True
-                )
+    for found in [backlog.find(item) for item in items]:
+        needing = await drop_goal(opened, backlog, found)
+        click.echo(f"Dropped {found.name}.")
+        if needing:
+            said = f"bough: {', '.join(needing)} cannot begin any more: `bough backlog edit` changes needs."
+            click.echo(said, err=True)
 
 
 @command.command(
@@ -328,18 +336,15 @@ async def drop(items: tuple[str, ...], folder: Path, name: str) -> None:
 @click.argument("item")
 @option("--before", "ITEM", "The goal that it should come before.")
 @flag("--last", "To the end.")
-@dir_option
-@list_option
-async def move(item: str, before: str | None, last: bool, folder: Path, name: str) -> None:
+@_open_backlog
+async def move(opened: app.Session, backlog: Backlog, item: str, before: str | None, last: bool) -> None:
     """Move a goal within the list. Goals begin in this order, those with a higher priority first."""
-    from bough.app.backlog import load_backlog, move_goal
+    from bough.app.backlog import move_goal
 
     if (before is None) == (not last):
         raise click.UsageError("give --before ITEM, or --last")
-    async with app.open_session(folder) as opened:
-        backlog = await load_backlog(opened, name)
-        found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
-        await move_goal(opened, backlog, found, other)
+    found, other = backlog.find(item), backlog.find(before).name if before is not None else ""
+    await move_goal(opened, backlog, found, other)
     click.echo(f"Moved {found.name}.")
 
 

@@ -46,16 +46,18 @@ async def command(
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
         return 0
     python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
-    findings = [python, _check_git(), _check_ripgrep(), *await diagnose(folder, choices)]
+    rg = which("rg")
+    search = rg or "rg is not installed: the search tool works without it, but more slowly"
+    ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
+    findings = [python, _check_git(), ripgrep, *await diagnose(folder, choices)]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += await diagnose_model(folder, choices)
     if not as_json:
         _print_findings(findings)
     if all(finding.ok for finding in findings if finding.what in ("git", "journal", "settings", "sandbox")):
-        checked = await _check_project(folder)
-        findings.append(checked)
+        findings.append(await _check_project(folder))
         if not as_json:
-            _print_findings([checked])
+            _print_findings(findings[-1:])
     ready = all(finding.ok for finding in findings if finding.needed)
     if as_json:
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
@@ -96,14 +98,6 @@ def _check_git() -> Diagnosis:
     except (OSError, subprocess.SubprocessError) as error:
         return Diagnosis("git", False, f"git does not run: {error}")
     return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
-
-
-def _check_ripgrep() -> Diagnosis:
-    from bough.app.diagnosis import Diagnosis
-
-    where = which("rg")
-    says = where or "rg is not installed: the search tool works without it, but more slowly"
-    return Diagnosis("ripgrep", where is not None, says, needed=False)
 
 
 def _print_findings(findings: list[Diagnosis]) -> None:

@@ -12,7 +12,8 @@ from bough import app
 from bough.interfaces.cli.options import bough_command, dir_option, json_option, option, print_json
 
 if TYPE_CHECKING:
-    from bough.app.optimise import Comparison, Spent
+    from bough.app.optimise import Comparison
+    from bough.core.budget.limits import Spend
 
 CALLS = 40
 
@@ -51,11 +52,11 @@ async def command(what: str, folder: Path, model: str | None, base_url: str | No
 
     choices = app.Choices(model=model, base_url=base_url)
     async with app.open_session(folder, choices=choices) as opened:
-        found, spent = await optimise_planner(opened, choices, calls, tell)
+        found, spend = await optimise_planner(opened, choices, calls, tell)
     if as_json:
-        print_json({"comparisons": [_table(each) for each in found], "calls": spent.calls, "tokens": spent.tokens})
+        print_json({"comparisons": [_table(each) for each in found], "calls": spend.rounds, "tokens": spend.tokens})
     else:
-        sys.stdout.write("\n" + "\n".join(_lines(found, spent)) + "\n")
+        sys.stdout.write("\n" + "\n".join(_lines(found, spend)) + "\n")
     return 0
 
 
@@ -74,7 +75,7 @@ def _table(found: Comparison) -> dict[str, object]:
     }
 
 
-def _lines(found: list[Comparison], spent: Spent) -> list[str]:
+def _lines(found: list[Comparison], spend: Spend) -> list[str]:
     from bough.views.formatting import format_money, pluralize
 
     lines = []
@@ -89,8 +90,8 @@ def _lines(found: list[Comparison], spent: Spent) -> list[str]:
             lines.append(f"  {run:<24} {before:.2f} → {after:.2f}")
         if not each.better:
             lines.append("  The plain prompt stays: nothing scored better.")
-    cost = "" if spent.unpriced else f" · {format_money(spent.cost)}"
-    lines.append(f"{pluralize(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
+    cost = "" if spend.unpriced else f" · {format_money(spend.cost)}"
+    lines.append(f"{pluralize(spend.rounds, 'call')} · {spend.tokens:,} tokens{cost}")
     if any(each.better for each in found):
         lines.append(
             'Saved in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -17,9 +16,6 @@ from bough.interfaces.cli.options import (
     print_result,
     run_argument,
 )
-
-if TYPE_CHECKING:
-    from bough.core.acceptance.verdict import Verdict
 
 NOT_PROVEN = 5
 
@@ -49,6 +45,8 @@ async def command(
         raise click.UsageError("--accept runs no check: it cannot be combined with --check or --accept-failing")
     if reason and not accept:
         raise click.UsageError("--reason needs --accept")
+    from bough.interfaces.terminal.output import make_output
+    from bough.views.vocabulary import choose_style, describe_verdict, list_shortcomings
 
     async with app.open_session(folder) as opened:
         name = await opened.find(run)
@@ -56,23 +54,16 @@ async def command(
             said = await opened.accept(name, reason.strip())
             print_result(as_json, f"{name} is {said}.", run=name, accepted=said)
             return 0
-        judged = await opened.verify(name, app.Choices(check=check, accept_failing=accept_failing), app.RunObserver())
+        choices = app.Choices(check=check, accept_failing=accept_failing)
+        verdict = (await opened.verify(name, choices, app.RunObserver())).verdict
         ended = (await opened.run(name)).end
-    verdict = judged.verdict
     if as_json:
         print_json(verdict)
     else:
-        _print(verdict)
+        page = make_output()
+        page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))
+        page.paragraph("  ", text=verdict.reason, indent=2)
+        for line in list_shortcomings(verdict, 5):
+            page.line("  ", (line, "dim"))
     end = ended.end if ended is not None else None
     return 0 if end == "completed" or (end is None and verdict.ruling == "passed") else NOT_PROVEN
-
-
-def _print(verdict: Verdict) -> None:
-    from bough.interfaces.terminal.output import make_output
-    from bough.views.vocabulary import choose_style, describe_verdict, list_shortcomings
-
-    page = make_output()
-    page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))
-    page.paragraph("  ", text=verdict.reason, indent=2)
-    for line in list_shortcomings(verdict, 5):
-        page.line("  ", (line, "dim"))
