@@ -105,9 +105,12 @@ class Choices(Struct, frozen=True):
         planning = replace(configured.planning, **said)
         return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
-    def confine_sandbox(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
+    def configure(self, configured: settings.Config) -> settings.Config:
+        """The settings with what is chosen for commands: their sandbox, and what is set up before them."""
         said = {"mode": self.sandbox, "network": self.network}
-        return replace(configured, **{name: value for name, value in said.items() if value is not None})
+        sandbox = replace(configured.sandbox, **{name: value for name, value in said.items() if value is not None})
+        check = replace(configured.check, setup=self.setup or configured.check.setup)
+        return replace(configured, sandbox=sandbox, check=check)
 
     def attempts(self, goal: Step) -> Step:
         """The goal, as several attempts at it where the person wants that."""

@@ -26,10 +26,9 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.home import find_root
 from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.app.choices import Choices, RunObserver
-from bough.app.journal import require_folder
+from bough.app.journal import find_project_root
 from bough.app.journal_location import find_address, open_store
 from bough.app.model_knowledge import Knowledge, gather_knowledge
 from bough.app.session import open_session
@@ -59,7 +58,7 @@ class Diagnosis(Struct, frozen=True):
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """What works here. Writes nothing and calls no model."""
     env = dict(os.environ)
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     findings = [await _diagnose_journal(root)]
     ignored: dict[str, str] = {}
     try:
@@ -156,7 +155,7 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
 
 async def run_check(folder: Path | str) -> e.BaseChecked:
     """The project's check on the files as they are. Where bough has no state yet, it leaves none."""
-    home = find_root(require_folder(folder)) / ".bough"
+    home = find_project_root(folder) / ".bough"
     is_new = not home.exists()
     try:
         async with open_session(folder, create=True) as opened:
@@ -172,7 +171,7 @@ async def _load_knowledge(
 ) -> tuple[settings.Config, str, Knowledge]:
     """The settings that apply, the main model, and what is known about it."""
     env = dict(os.environ)
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     config = settings.load_config(root, env, make_consent(root, env))
     client = Client()
     try:

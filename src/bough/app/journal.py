@@ -181,13 +181,18 @@ class Journal(Struct, frozen=True):
 @asynccontextmanager
 async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     """Open the journal of the project around a folder read-only: at once, without git, keys or settings."""
-    root = find_root(require_folder(folder))
+    root = find_project_root(folder)
     check_home(root / ".bough")
     store = open_store(root, root / ".bough", create=False)
     try:
         yield Journal(root, store)
     finally:
         await store.close()
+
+
+def find_project_root(folder: Path | str) -> Path:
+    """The top of the project around a folder."""
+    return find_root(require_folder(folder))
 
 
 def require_folder(folder: Path | str) -> Path:

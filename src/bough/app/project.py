@@ -71,10 +71,8 @@ class Project(Journal, frozen=True):
         """The session for resuming that run: commands reach what the person opened for it, unless they choose otherwise
         now."""
         run = await self.run(name)
-        network = choices.network or run.network
-        sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
-        check = replace(self.config.check, setup=choices.setup or run.setup or self.config.check.setup)
-        return replace(self, config=replace(self.config, sandbox=sandboxed, check=check))
+        network, setup = choices.network or run.network or None, choices.setup or run.setup
+        return replace(self, config=Choices(network=network, setup=setup).configure(self.config))
 
     async def find_free_name(self) -> str:
         """A name that no run has now; another process may take it at any time."""

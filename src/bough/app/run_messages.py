@@ -42,7 +42,7 @@ def find_person() -> str:
         return f"user {os.getuid()}"
 
 
-async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by: str = "") -> str | None:
+async def say_to_run(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Send a message to a run's agents. Returns the process that runs it, or None: then they get it when the run is
     resumed."""
     words = _clean_words(text)
@@ -53,7 +53,7 @@ async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         if found.state in SETTLED and task != GOAL:
             raise UsageError(f"{task} of {name} is finished ({found.state}): no agent works on it.")
-    await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
+    await journal.store.post(name, CONTROL, e.PersonSaid(words, find_person(), task))
     return await journal.holder(name)
 
 
@@ -67,7 +67,7 @@ async def restore_requirement(journal: Journal, name: str, number: int) -> str |
     return await journal.holder(name)
 
 
-async def answer_question(journal: Journal, name: str, text: str, by: str = "", task: str = "") -> str | None:
+async def answer_question(journal: Journal, name: str, text: str, task: str = "") -> str | None:
     """Answer the open question of a run; of several, that task's. Returns the process that runs it, or None: then the
     answer waits for `resume`."""
     words = _clean_words(text)
@@ -82,7 +82,7 @@ async def answer_question(journal: Journal, name: str, text: str, by: str = "", 
         tasks = ", ".join(each.task for each in asked)
         raise UsageError(f"Several tasks of {name} have a question: choose one with --task ({tasks}).")
     to = "" if asked[0].task == GOAL else asked[0].task
-    await answer_once(journal, name, asked[0], e.PersonSaid(words, by or find_person(), to))
+    await answer_once(journal, name, asked[0], e.PersonSaid(words, find_person(), to))
     return await journal.holder(name)
 
 
@@ -126,10 +126,10 @@ def _answers(event: e.AnyEvent, said: e.AnyEvent) -> bool:
     return getattr(event, "task", "") == getattr(said, "task", "")
 
 
-async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:
+async def pause_run(journal: Journal, name: str) -> str | None:
     """Pause a live run after its current effect. Returns the process that runs it, or None."""
     if holder := await journal.holder(name):
-        await journal.store.post(name, CONTROL, e.PauseRequested(by or find_person()))
+        await journal.store.post(name, CONTROL, e.PauseRequested(find_person()))
     return holder
 
 

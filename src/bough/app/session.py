@@ -370,9 +370,7 @@ async def open_session(
     chosen = choices or Choices()
     consent = make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell)
     loaded, theirs = settings.load_settings(root, env, consent, outside=chosen.sandbox == "none")
-    loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
-    if chosen.setup:
-        loaded = replace(loaded, check=replace(loaded.check, setup=chosen.setup))
+    loaded = chosen.configure(loaded)
     check_home(root / ".bough")
     # A shared store may never have been used in this folder.
     home = prepare_home(root) if create or find_address(root) else root / ".bough"

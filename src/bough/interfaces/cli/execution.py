@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 
 import click
 from msgspec.structs import replace
@@ -23,7 +22,7 @@ from bough.core.planning.plan import Plan, Step
 from bough.interfaces.cli.options import enable_gc
 from bough.interfaces.terminal.banner import render_banner
 from bough.interfaces.terminal.output import Display, make_output
-from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
+from bough.interfaces.terminal.plan_tree import print_plan
 from bough.ports import Approval
 from bough.steering import Stop
 from bough.views.run_view import Outcome
@@ -59,8 +58,6 @@ class Person:
 
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         """Their answer to a plan; None if they want to stop."""
-        from msgspec.structs import replace
-
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
@@ -101,14 +98,7 @@ class Person:
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
 
     def _show(self, plan: Plan, advice: ApprovalAdvice) -> None:
-        page = make_output()
-        if len(self.requirements) > 1:
-            click.echo("Requirements:")
-            for line in render_requirements(self.requirements, page.width):
-                click.echo(f"  {line}")
-            click.echo("")
-        for row in render_plan(plan, width=page.width):
-            click.echo(page.painted(row, page.width))
+        print_plan(make_output(), plan, self.requirements)
         click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
 
     async def _customize(self, plan: Plan) -> Approval | None:
@@ -170,23 +160,30 @@ async def run_to_end(
     session: Session,
     display: Display,
     work: Callable[[RunObserver], Awaitable[Outcome]],
-    asked: Step | None = None,
-    there: bool = False,
-    elsewhere: bool = False,
+    goal: Step | None = None,
+    asks: str = "",
 ) -> Outcome:
     """Do the work with the display on; Ctrl-C stops it so that it can be resumed.
 
-    `asked`: the goal, if the person is asked about its plan. `there`: a person can answer questions about the work.
-    `elsewhere`: they answer from another process."""
+    `goal`: what the person is asked to approve a plan of. `asks`: they answer `here` or `elsewhere`, from another
+    process; empty: nobody answers."""
     stop = Stop()
     name: list[str] = []
+    person = Person(goal or Step("", ""), display, stop)
 
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             name[:] = [record.run]
+        if isinstance(record.event, e.RequirementsRead):
+            person.requirements = record.event.requirements
         if lines := render_banner(record, session.confinement):
             display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
         display.recorded(record)
+
+    async def wait_for_answer(steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
+        """The answer comes from elsewhere, unless the person wants to stop."""
+        await stop.wait()
+        return None
 
     def stopping() -> None:
         again = f"`bough resume{f' {name[0]}' if name else ''}` continues"
@@ -203,8 +200,12 @@ async def run_to_end(
     enable_gc()
     try:
         with display.shown(), handle_interrupts(stop):
-            watch = _make_watch(stop, display, recorded, asked, there)
-            return await work(replace(watch, approve=partial(_wait_for_answer, stop)) if elsewhere else watch)
+            watch = RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
+            if asks == "here":
+                watch = replace(watch, approve=person.approve if goal else None, ask=person.ask, permit=person.permit)
+            elif asks:
+                watch = replace(watch, approve=wait_for_answer)
+            return await work(watch)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     except BoughError as error:
@@ -232,28 +233,6 @@ def retry_on_quota(
         return outcome
 
     return patiently
-
-
-def _make_watch(
-    stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
-) -> RunObserver:
-    if asked is None and not there:
-        return RunObserver(stop, display.progress, recorded, display.doing, display.waiting)
-    person = Person(asked or Step("", ""), display, stop)
-
-    def seen(record: e.Record) -> None:
-        if isinstance(record.event, e.RequirementsRead):
-            person.requirements = record.event.requirements
-        recorded(record)
-
-    approve = person.approve if asked is not None else None
-    return RunObserver(stop, display.progress, seen, display.doing, display.waiting, approve, person.ask, person.permit)
-
-
-async def _wait_for_answer(stop: Stop, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
-    """The answer comes from elsewhere, unless the person wants to stop."""
-    await stop.wait()
-    return None
 
 
 @contextmanager

@@ -5,17 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 
 from bough.app import Session
-from bough.core.acceptance.evidence_table import Table
 from bough.core.errors import BoughError, WorkspaceError
 from bough.core.ids import GOAL
 from bough.core.verdict.texts import FileChange
 from bough.interfaces.terminal.evidence import render_closing
-from bough.interfaces.terminal.output import TerminalOutput, make_output
+from bough.interfaces.terminal.output import make_output
 from bough.interfaces.terminal.parts import print_advice, print_changes, print_report, print_stat
 from bough.interfaces.terminal.run_tree import STATUS_ICONS
 from bough.views.formatting import format_duration, format_spend, pluralize
 from bough.views.next_steps import list_next_steps
-from bough.views.run_view import Outcome, RunView
+from bough.views.run_view import Outcome
 from bough.views.vocabulary import (
     OVER,
     STATUS_STYLES,
@@ -47,23 +46,13 @@ async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json
 
 
 async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
+    """How it ended, from its verdicts and its journal, never from what the model says about it."""
     stat = ""
     with suppress(WorkspaceError):  # a summary without the files is still a summary
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
-    page = make_output()
+    run, page = await session.view(outcome.run), make_output()
     if not page.terminal:
         page.line("")  # on a terminal the live tree was here
-    print_summary(page, await session.view(outcome.run), stat, await session.evidence(outcome.run))
-    if changes:
-        page.line("")
-        page.line(f"Applied: {pluralize(len(changes), 'file')} changed.")
-        print_changes(page, changes)
-    page.flush()
-
-
-def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | None = None) -> None:
-    """How it ended, from its verdicts and its journal, never from what the model says about it. `stat` says which files
-    changed and how much, as git does."""
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
     page.line((f"{icon} {describe_status(run.status)}", style), f"  {run.name}")
@@ -85,8 +74,11 @@ def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | 
     if steps:
         page.line("")
     print_advice(page, steps)
-    if table is not None and run.status in OVER:
-        closing = render_closing(table, page.width)
-        if closing:
-            page.line("")
+    if run.status in OVER and (closing := render_closing(await session.evidence(outcome.run), page.width)):
+        page.line("")
         page.lines(closing)
+    if changes:
+        page.line("")
+        page.line(f"Applied: {pluralize(len(changes), 'file')} changed.")
+        print_changes(page, changes)
+    page.flush()

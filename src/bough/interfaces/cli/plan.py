@@ -61,22 +61,15 @@ async def command(
 def _show(planned: app.PlannedGoal, save: Path | None) -> None:
     from bough.core.planning.plan import count_leaves
     from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
+    from bough.interfaces.terminal.plan_tree import print_plan
     from bough.views.formatting import format_usage, pluralize
 
-    page, goal, estimate = make_output(), planned.plan.goal, planned.estimate
+    goal, estimate = planned.plan.goal, planned.estimate
     if estimate is not None and estimate.reason:
         click.echo(f"{estimate.reason}\n")
     for refused in planned.refused:
         click.echo(f"A plan was rejected: {refused}")
-    if len(planned.requirements) > 1:
-        click.echo("Requirements:")
-        for line in render_requirements(planned.requirements, page.width):
-            click.echo(f"  {line}")
-        click.echo("")
-    for row in render_plan(planned.plan, width=page.width):
-        click.echo(page.painted(row, page.width))
+    print_plan(make_output(), planned.plan, planned.requirements)
     steps = pluralize(count_leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
-    spend = planned.spend
-    click.echo(f"\n{steps}; planning used {format_usage(spend)}.")
+    click.echo(f"\n{steps}; planning used {format_usage(planned.spend)}.")
     click.echo(f"Written to {save}: `bough run --workflow {save}` runs it." if save else "")

@@ -55,8 +55,8 @@ async def resume_run(
     if (await opened.run(name)).end is not None:
         display.notice(f"{name} is finished: nothing to resume. `bough rewind {name}` reopens it.")
         return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
-    there = not as_json and is_interactive()
+    asks = "here" if not as_json and is_interactive() else ""
     opened = await opened.as_begun(name, choices)
     work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await run_to_end(opened, display, work, there=there)
+    outcome = await run_to_end(opened, display, work, asks=asks)
     return await finish_run(opened, outcome, apply=apply, as_json=as_json)

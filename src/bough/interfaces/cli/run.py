@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from enum import Enum
+from contextlib import closing, nullcontext
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 USUAL = {"check", "model", "file", "jobs", "rounds", "cost", "yes", "apply", "continues", "web", "help", "help_all"}
 """The options that people use: --help shows these, --help-all every one."""
 ALL = "bough.help_all"
-
-
-class Asking(Enum):
-    """Where the person is asked."""
-
-    HERE = "at the terminal, if there is one"
-    ELSEWHERE = "on the page, in another terminal"
-    NOBODY = "nowhere"
 
 
 class _RunCommand(BoughCommand):
@@ -152,22 +144,17 @@ def command(
     stopped or paused, 7 model unavailable or quota exhausted, 8 waiting for `bough approve` or `bough answer`; 2 wrong
     usage, 1 internal error.
     """
+    from bough.interfaces.cli.dashboard import Dashboard
     from bough.interfaces.terminal.output import is_interactive
 
     plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
-    asking = Asking.NOBODY if yes else Asking.ELSEWHERE if ask_elsewhere else Asking.HERE
-    if not web:
-        return run_to_end(_run(plan, folder, app.Choices(**chosen), apply, asking, as_json))
-    from bough.interfaces.cli.dashboard import Dashboard
-
-    dashboard = Dashboard()
-    try:
-        status = run_to_end(_run(plan, folder, app.Choices(**chosen), apply, asking, as_json, dashboard))
-        if not as_json and is_interactive():
+    there = not as_json and is_interactive()
+    asks = "here" if there and not yes and not ask_elsewhere else "elsewhere" if ask_elsewhere and not yes else ""
+    with closing(Dashboard()) if web else nullcontext() as dashboard:
+        status = run_to_end(_run(plan, folder, app.Choices(**chosen), apply, asks, as_json, dashboard))
+        if there and dashboard is not None:
             dashboard.stay()
-        return status
-    finally:
-        dashboard.end()
+    return status
 
 
 def _read_work(
@@ -231,23 +218,22 @@ async def _run(
     folder: Path,
     choices: app.Choices,
     apply: bool,
-    asking: Asking,
+    asks: str,
     as_json: bool,
-    dashboard: Dashboard | None = None,
+    dashboard: Dashboard | None,
 ) -> int:
+    """`asks`: where the person is asked, `here` at the terminal or `elsewhere`; empty: nowhere."""
     from msgspec.structs import replace
 
     from bough.app.known_projects import remember_project
-    from bough.core.planning.plan import Plan
+    from bough.core.planning.plan import Step
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.cli.display import make_display
     from bough.interfaces.cli.execution import retry_on_quota, run_to_end
     from bough.interfaces.cli.finish import finish_run
-    from bough.interfaces.terminal.output import is_interactive
 
     display = make_display(as_json)
-    there = asking is Asking.HERE and not as_json and is_interactive()
-    ask = ask_consent if there else None
+    ask = ask_consent if asks == "here" else None
     async with app.open_session(folder, create=True, choices=choices, tell=warn_ignored, ask=ask) as opened:
         remember_project(opened.root)
         if dashboard is not None:
@@ -255,8 +241,7 @@ async def _run(
             click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the display starts drawing.
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
-        asked = None if isinstance(step, Plan) or not there else step
+        asked = step if isinstance(step, Step) else None
         work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        elsewhere = asking is Asking.ELSEWHERE and not there
-        outcome = await run_to_end(opened, display, work, asked, there, elsewhere)
+        outcome = await run_to_end(opened, display, work, asked, asks)
         return await finish_run(opened, outcome, apply=apply, as_json=as_json)
