@@ -170,10 +170,6 @@ class NightWorker:
 
     async def _wait(self, until: float) -> None:
         """Sleep until a goal ends, somebody writes to the journal, or that moment comes."""
-        for name, live in list(self.live.items()):
-            if live.work.done():
-                self.live.pop(name).work.result()
-                return
         waits = [live.work for live in self.live.values()]
         woken, news = asyncio.create_task(self._woken.wait()), asyncio.create_task(self._news.wait())
         left = max(0.0, until - time.time()) if until else None
@@ -191,8 +187,7 @@ class NightWorker:
 
     async def _catch_up(self) -> None:
         self._looked = time.monotonic()
-        known = self.backlog.seq
-        for record in await self.session.store.read(self.backlog.stream, since=known):
+        for record in await self.session.store.read(self.backlog.stream, since=self.backlog.seq):
             self.backlog = evolve_backlog(self.backlog, record)
             if isinstance(record.event, e.StopRequested):
                 self.watch.stop.request(now=record.event.now)
@@ -247,21 +242,17 @@ class NightWorker:
 
     async def _take(self, item: BacklogItem, cost: float | None) -> bool:
         """Claim the goal and record which run works on it; False: somebody else has it."""
-        session, held = self.session, AsyncExitStack()
-        night = self.backlog.open_night
+        store, night = self.session.store, self.backlog.open_night
         assert night is not None
         try:
-            claim = await held.enter_async_context(
-                session.store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
-            )
-            taken = await self._plan_taking(item, night, cost)
-            await session.store.append(claim, [taken], item.version)
+            async with AsyncExitStack() as holding:
+                claim = await holding.enter_async_context(
+                    store.claim(self.backlog.stream, item.name, worker_id(), LEASE)
+                )
+                await store.append(claim, [await self._plan_taking(item, night, cost)], item.version)
+                held = holding.pop_all()
         except (ClaimHeld, ClaimLost, VersionConflict):
-            await held.aclose()
             return False
-        except BaseException:
-            await held.aclose()
-            raise
         await self._catch_up()
         stop = Stop()
         if self.watch.stop.requested:

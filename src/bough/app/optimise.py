@@ -28,15 +28,7 @@ from bough.core.errors import NewerRun, TransientError, UsageError
 from bough.core.ids import parent_path
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
 from bough.core.planning import prompt_values
-from bough.core.planning.guidance import (
-    LONGEST,
-    Lesson,
-    Score,
-    guidance_of,
-    score_gate,
-    score_plan,
-    with_guidance,
-)
+from bough.core.planning.guidance import LONGEST, Lesson, Score, guidance_of, score_gate, score_plan, with_guidance
 from bough.core.planning.plan import Tier
 from bough.core.planning.tool_specs import GATE, PLAN
 from bough.core.tree.task_state import State

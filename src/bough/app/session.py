@@ -29,10 +29,9 @@ from bough.adapters.workspaces.surroundings import Surroundings, read_variables
 from bough.app.choices import JOBS, Choices, OutsideAgents, PlannedGoal, RunObserver, mark_plan_first
 from bough.app.cluster import open_workspaces, start_dispatch
 from bough.app.delivery import Delivery
-from bough.app.follow_up import Followed, load_followed
+from bough.app.earlier_runs import Followed, learn_from, load_followed, tell_lessons
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
-from bough.app.lessons import learn_from, tell_lessons
 from bough.app.run_messages import answer_once, find_person, load_waiting
 from bough.app.run_models import check_prices, find_endpoints, find_substitute_model
 from bough.app.settings_consent import Ask, Tell, make_consent

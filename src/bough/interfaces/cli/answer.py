@@ -25,7 +25,7 @@ async def command(run: str, text: str, folder: Path, task: str, apply: bool, as_
     asking at another terminal resumes there. Exit status: as for `bough run`.
     """
     from bough.app.run_messages import answer_question
-    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import resume_run
 
     display, choices = make_display(as_json), app.Choices(**chosen)

@@ -8,15 +8,8 @@ from typing import Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    flag,
-    option,
-    print_json,
-    print_result,
-    run_argument,
-    run_options,
-)
+from bough.interfaces.cli.options import bough_command, flag, option, run_argument, run_options
+from bough.interfaces.cli.printing import print_json, print_result
 
 
 @bough_command("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'")
@@ -61,7 +54,7 @@ async def command(
     A live run that asks at another terminal, in an editor or on the dashboard's page can be answered here as well: it
     continues there, and the first answer counts. Without --plan or --command, this answers whatever it asks.
     """
-    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import make_display
     from bough.interfaces.cli.resume import resume_run
 
     if answer is not None and (plan is not None or deny or file or (say and answer != "no")):

@@ -23,8 +23,8 @@ from bough.interfaces.cli.options import (
     format_example,
     json_option,
     option,
-    print_json,
 )
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.core.backlog.reading import Issue, Named

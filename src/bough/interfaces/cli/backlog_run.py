@@ -20,9 +20,9 @@ from bough.interfaces.cli.options import (
     flag,
     format_example,
     option,
-    print_json_line,
     work_options,
 )
+from bough.interfaces.cli.printing import print_json_line
 
 if TYPE_CHECKING:
     from bough.app.night import NightPlan

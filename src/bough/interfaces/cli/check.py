@@ -13,10 +13,10 @@ from bough.interfaces.cli.options import (
     flag,
     json_option,
     option,
-    print_json,
     sandbox_options,
     setup_option,
 )
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.core.events import BaseChecked

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config")

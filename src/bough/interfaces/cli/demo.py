@@ -52,9 +52,7 @@ async def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 async def _run(opened: app.Session, demo: Demo, project: Path, recording: Path, as_json: bool) -> int:
     from bough.core.planning.plan import build_goal_step
     from bough.demo import recorded_model
-    from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import run_to_end
-    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.cli.execution import finish_run, make_display, run_to_end
 
     display = make_display(as_json)
     notice = f"The model is a recording; everything else is real, in {project}."

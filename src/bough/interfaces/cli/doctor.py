@@ -12,7 +12,8 @@ import click
 
 from bough import app
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import PROTOCOLS, bough_command, dir_option, flag, json_option, option, print_json
+from bough.interfaces.cli.options import PROTOCOLS, bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.app.diagnosis import Diagnosis

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, flag, option, print_sentence, run_argument
+from bough.interfaces.cli.options import bough_command, flag, option, run_argument
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command("bough export --html", "bough export amber-heron --html --output review.html", "bough export --json")
@@ -43,4 +44,4 @@ async def command(run: str | None, folder: Path, as_html: bool, as_json: bool, o
         Path(target).write_bytes(body)
     except OSError as error:
         raise click.UsageError(f"cannot write {target}: {error.strerror}") from None
-    print_sentence(f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")
+    print_result(False, f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough lessons", "bough lessons --forget 3", "bough lessons --promote 2")
@@ -25,7 +26,7 @@ async def command(folder: Path, forget: int | None, promote: int | None, everyth
     """
     import msgspec
 
-    from bough.app.lessons import forget_lesson, load_lessons, promote_lesson
+    from bough.app.earlier_runs import forget_lesson, load_lessons, promote_lesson
     from bough.core.errors import NotFound
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_moment

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    enable_gc,
-    flag,
-    json_option,
-    print_json_line,
-    run_argument,
-    task_argument,
-)
+from bough.interfaces.cli.options import bough_command, enable_gc, flag, json_option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json_line
 
 if TYPE_CHECKING:
     from bough.core.events import Record

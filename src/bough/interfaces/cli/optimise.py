@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.app.optimise import Comparison

@@ -1,10 +1,9 @@
-"""What commands have in common: options, arguments, opening the project, printing."""
+"""What commands have in common: options, arguments, opening the project."""
 
 from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Coroutine
 from functools import partial, wraps
 from pathlib import Path
@@ -258,33 +257,3 @@ def enable_gc() -> None:
     # What is loaded stays until the end: without this every full collection would go through it again, for 9 ms.
     gc.freeze()
     gc.enable()
-
-
-def print_sentence(text: str) -> None:
-    from bough.interfaces.terminal.output import make_output
-
-    make_output().paragraph(text=text)
-
-
-def print_result(as_json: bool, sentence: str, **facts: object) -> None:
-    """What a command did: the facts for a program, or a sentence for a person."""
-    if as_json:
-        print_json(facts)
-    else:
-        print_sentence(sentence)
-
-
-def print_json(document: object) -> None:
-    import msgspec
-
-    from bough.views.formatting import escape_json
-
-    sys.stdout.write(escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
-
-
-def print_json_line(document: object) -> None:
-    import msgspec
-
-    from bough.views.formatting import escape_json
-
-    sys.stdout.write(escape_json(msgspec.json.encode(document)) + "\n")

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, model_options, option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, model_options, option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command(

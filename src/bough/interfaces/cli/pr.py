@@ -8,7 +8,8 @@ from pathlib import Path
 from bough import app
 from bough.core.acceptance.evidence_table import Evidence
 from bough.core.errors import UsageError
-from bough.interfaces.cli.options import bough_command, flag, json_option, open_run, option, print_json
+from bough.interfaces.cli.options import bough_command, flag, json_option, open_run, option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough pr", "bough pr amber-heron --branch fix-totals")

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, option
+from bough.interfaces.cli.printing import print_json
 
 DAY = 86_400.0
 UNITS = {"h": 3_600.0, "d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, flag, json_option, look_at_run, print_json
+from bough.interfaces.cli.options import bough_command, flag, json_option, look_at_run
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough report", "bough report --full", "bough report amber-heron --json")

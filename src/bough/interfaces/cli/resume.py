@@ -23,7 +23,7 @@ async def command(run: str | None, folder: Path, apply: bool, as_json: bool, **c
     are those it started with unless given here; what it has spent is never reset. A run that is already running is
     refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
     """
-    from bough.interfaces.cli.display import make_display
+    from bough.interfaces.cli.execution import make_display
 
     display, choices = make_display(as_json), app.Choices(**chosen)
     async with app.open_session(folder, choices=choices) as opened:
@@ -38,8 +38,7 @@ async def resume_run(
     from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
-    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
-    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.cli.execution import finish_run, retry_on_quota, run_to_end
     from bough.interfaces.terminal.output import is_interactive
     from bough.views.run_view import LIVE_KINDS
 

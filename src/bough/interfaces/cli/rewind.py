@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    json_option,
-    option,
-    print_json,
-    print_result,
-    run_argument,
-    task_argument,
-)
+from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json, print_result
 
 if TYPE_CHECKING:
     from bough.views.details import Point

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, complete_run, dir_option, flag, json_option, print_result
+from bough.interfaces.cli.options import bough_command, complete_run, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command("bough rm amber-heron", "bough rm amber-heron teal-finch --yes")

@@ -228,9 +228,7 @@ async def _run(
     from bough.app.known_projects import remember_project
     from bough.core.planning.plan import Step
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
-    from bough.interfaces.cli.display import make_display
-    from bough.interfaces.cli.execution import retry_on_quota, run_to_end
-    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.cli.execution import finish_run, make_display, retry_on_quota, run_to_end
 
     display = make_display(as_json)
     ask = ask_consent if asks == "here" else None

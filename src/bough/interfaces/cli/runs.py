@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, flag, json_option
+from bough.interfaces.cli.printing import print_json
 
 NEWEST = 20
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, option, print_result
+from bough.interfaces.cli.options import bough_command, dir_option, json_option, option
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command(

@@ -7,7 +7,8 @@ import time
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, flag, json_option, look_at_run, option, print_json
+from bough.interfaces.cli.options import bough_command, flag, json_option, look_at_run, option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, json_option, print_json, run_argument
+from bough.interfaces.cli.options import bough_command, json_option, run_argument
+from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
     from bough.views.stats import Stats

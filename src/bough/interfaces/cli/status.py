@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, json_option, print_json, run_argument, task_argument
+from bough.interfaces.cli.options import bough_command, json_option, run_argument, task_argument
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough status", "bough status amber-heron buffer/insert-line", "bough status --json")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, flag, json_option, open_run, print_result
+from bough.interfaces.cli.options import bough_command, flag, json_option, open_run
+from bough.interfaces.cli.printing import print_result
 
 
 @bough_command("bough stop", "bough stop amber-heron --now")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, json_option, open_run, print_json
+from bough.interfaces.cli.options import bough_command, json_option, open_run
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough undo", "bough undo amber-heron")

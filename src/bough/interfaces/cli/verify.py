@@ -7,15 +7,8 @@ from pathlib import Path
 import click
 
 from bough import app
-from bough.interfaces.cli.options import (
-    bough_command,
-    flag,
-    json_option,
-    option,
-    print_json,
-    print_result,
-    run_argument,
-)
+from bough.interfaces.cli.options import bough_command, flag, json_option, option, run_argument
+from bough.interfaces.cli.printing import print_json, print_result
 
 NOT_PROVEN = 5
 

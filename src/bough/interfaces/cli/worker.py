@@ -21,10 +21,10 @@ from bough.interfaces.cli.options import (
     flag,
     json_option,
     option,
-    print_json_line,
     run_to_end,
     sandbox_options,
 )
+from bough.interfaces.cli.printing import print_json_line
 
 
 @bough_command(

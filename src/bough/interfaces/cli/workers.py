@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bough import app
-from bough.interfaces.cli.options import bough_command, dir_option, json_option, print_json
+from bough.interfaces.cli.options import bough_command, dir_option, json_option
+from bough.interfaces.cli.printing import print_json
 
 
 @bough_command("bough workers", "bough workers --store postgresql://bough@db/bough --json")
