@@ -202,21 +202,17 @@ class _VerifierOnDemand:
     def __init__(self, make: Callable[[], ProjectVerifier]) -> None:
         self._make = make
         self._made: ProjectVerifier | None = None
-        self._preferred = ("", False)
 
     def __getattr__(self, name: str) -> Any:
-        if self._made is None:
-            self._made = self._make()
-            self._made.prefer(*self._preferred)
+        self._made = self._made or self._make()
         return getattr(self._made, name)
 
     async def find(self, task: Task) -> Check | None:
         return await self.__getattr__("find")(task) if task.step.requires_testing else None
 
     def prefer(self, command: str, scouted: bool = False) -> None:
-        self._preferred = (command, scouted)
-        if self._made is not None:
-            self._made.prefer(command, scouted)
+        if command:
+            self.__getattr__("prefer")(command, scouted)
 
     def begin(self, run: Run, task: Task) -> None:
         if task.step.requires_testing:

@@ -19,7 +19,7 @@ from bough.interfaces.cli.options import (
 from bough.interfaces.cli.printing import print_json
 
 if TYPE_CHECKING:
-    from bough.core.events import BaseChecked
+    pass
 
 NOT_FOUND = 5
 
@@ -40,25 +40,13 @@ async def command(folder: Path, check: str | None, cached: bool, as_json: bool, 
 
     Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
     """
-    found = await run_check(folder, check, app.Choices(**chosen), as_json, cached)
-    if as_json:
-        print_json(found)
-    if not found.command:
-        return NOT_FOUND
-    if found.lacking:
-        return 2
-    return 0 if found.exit_status == 0 else 1
-
-
-async def run_check(folder: Path, check: str | None, choices: app.Choices, as_json: bool, cached: bool) -> BaseChecked:
-    """What the check says about the files as they are, printed as it arrives unless `as_json`."""
     from bough.core import events as e
     from bough.core.planning.plan import build_goal_step
     from bough.interfaces.terminal.banner import print_failing, render_banner
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_duration
 
-    page = make_output()
+    page, choices = make_output(), app.Choices(**chosen)
 
     def recorded(record: e.Record) -> None:
         if not as_json:
@@ -68,15 +56,19 @@ async def run_check(folder: Path, check: str | None, choices: app.Choices, as_js
     async with app.open_session(folder, create=True, choices=choices) as opened:
         step, watch = build_goal_step("Check it.", check=check), app.RunObserver(recorded=recorded)
         found, at = await opened.check(step, choices, watch, cached=cached)
-    if cached and not as_json:
-        if not at:
-            page.line(("No result is kept for these files as they are: run `bough check`.", ""))
-        else:
-            started = e.BaseStarted(found.command, found.why, found.environment)
-            for event in (started, found):
+    if as_json:
+        print_json(found)
+    else:
+        if cached and at:
+            for event in (e.BaseStarted(found.command, found.why, found.environment), found):
                 recorded(e.Record(0, "", "", 0, at, event))
             page.line((f"  {format_duration(time.time() - at)} ago", "dim"))
-    if not as_json:
+        elif cached:
+            page.line(("No result is kept for these files as they are: run `bough check`.", ""))
         print_failing(page, found)
         page.flush()
-    return found
+    if not found.command:
+        return NOT_FOUND
+    if found.lacking:
+        return 2
+    return 0 if found.exit_status == 0 else 1

@@ -31,17 +31,19 @@ async def command(
     save: Path | None,
     as_json: bool,
     **chosen: Any,
-) -> int:
+) -> None:
     """Plan a goal without running it.
 
     A fast model estimates the size of the goal; if it is more than one piece of work, a planner splits it into steps,
     each with acceptance criteria and a check. The steps of a phase are planned when it starts. Nothing is run, and
     nothing in the project changes.
     """
-    from bough.core.planning.plan import build_goal_step
+    from bough.core.planning.plan import build_goal_step, count_leaves
     from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
     from bough.interfaces.cli.run import read_goal
-    from bough.interfaces.terminal.output import is_interactive
+    from bough.interfaces.terminal.output import is_interactive, make_output
+    from bough.interfaces.terminal.plan_tree import print_plan
+    from bough.views.formatting import format_usage, pluralize
 
     step = build_goal_step(read_goal(goal, file, "plan"), check=check)
     choices = app.Choices(**chosen)
@@ -54,23 +56,13 @@ async def command(
         save.write_text(write_workflow(planned.plan), encoding="utf-8")
     if as_json:
         print_json(planned)
-    else:
-        _show(planned, save)
-    return 0
-
-
-def _show(planned: app.PlannedGoal, save: Path | None) -> None:
-    from bough.core.planning.plan import count_leaves
-    from bough.interfaces.terminal.output import make_output
-    from bough.interfaces.terminal.plan_tree import print_plan
-    from bough.views.formatting import format_usage, pluralize
-
-    goal, estimate = planned.plan.goal, planned.estimate
+        return
+    whole, estimate = planned.plan.goal, planned.estimate
     if estimate is not None and estimate.reason:
         click.echo(f"{estimate.reason}\n")
     for refused in planned.refused:
         click.echo(f"A plan was rejected: {refused}")
     print_plan(make_output(), planned.plan, planned.requirements)
-    steps = pluralize(count_leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
+    steps = pluralize(count_leaves(whole), "piece") + " of work" if whole.steps else "one piece of work"
     click.echo(f"\n{steps}; planning used {format_usage(planned.spend)}.")
     click.echo(f"Written to {save}: `bough run --workflow {save}` runs it." if save else "")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from bough import app
 from bough.interfaces.cli.options import bough_command, json_option, option, run_argument, task_argument
 from bough.interfaces.cli.printing import print_json, print_result
-
-if TYPE_CHECKING:
-    from bough.views.details import Point
 
 
 @bough_command(
@@ -39,25 +35,20 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
     if say and to is None:
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
     from bough.core.ids import GOAL
-
-    async with app.open_session(folder) as opened:
-        name, path = await opened.find_task(run, task)
-        if to is None:
-            _print_points(name, path, await opened.points(name, path or GOAL), as_json)
-            return
-        rewound = await opened.rewind(name, to, path or GOAL, say)
-    where = f"point {to} of {path or GOAL}: {rewound.words}"
-    said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
-    print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
-
-
-def _print_points(name: str, path: str | None, points: list[Point], as_json: bool) -> None:
-    from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_clock, pad
 
+    async with app.open_session(folder) as opened:
+        name, path = await opened.find_task(run, task)
+        if to is not None:
+            rewound = await opened.rewind(name, to, path or GOAL, say)
+            where = f"point {to} of {path or GOAL}: {rewound.words}"
+            said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
+            print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
+            return
+        points = await opened.points(name, path or GOAL)
     if as_json:
-        listed: list[dict[str, Any]] = [
+        listed = [
             {"round": number, "happened": point.words, "tree": point.tree, "at": point.at}
             for number, point in enumerate(points)
         ]
