@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -40,7 +42,7 @@ from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 from bough.installed import command_for
 from bough.ports import Sandbox
-from bough.trust.programs import start_program
+from bough.trust.programs import run_program, start_program
 
 
 class Diagnosis(Struct, frozen=True):
@@ -59,7 +61,11 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """What works here. Writes nothing and calls no model."""
     env = dict(os.environ)
     root = find_project_root(folder)
-    findings = [await _diagnose_journal(root)]
+    python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
+    rg = shutil.which("rg")
+    search = rg or "rg is not installed: the search tool works without it, but more slowly"
+    ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
+    findings = [python, _diagnose_git(), ripgrep, await _diagnose_journal(root)]
     ignored: dict[str, str] = {}
     try:
         config = settings.load_config(root, env, make_consent(root, env, tell=ignored.update))
@@ -112,6 +118,16 @@ async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, 
         "landlock": f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more}): {gaps}",
     }[level.name]
     return Diagnosis("sandbox", False, says, needed=False)
+
+
+def _diagnose_git() -> Diagnosis:
+    try:
+        said = run_program(["git", "--version"], project=None, timeout=10)
+    except FileNotFoundError:
+        return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
+    except (OSError, subprocess.SubprocessError) as error:
+        return Diagnosis("git", False, f"git does not run: {error}")
+    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
 
 
 async def _diagnose_journal(root: Path) -> Diagnosis:

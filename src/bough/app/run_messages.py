@@ -12,7 +12,6 @@ import pwd
 import secrets
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,10 +24,8 @@ from bough.core.ids import CONTROL, GOAL
 from bough.core.planning.plan import Plan, validate_plan
 from bough.core.tree.task_state import SETTLED
 from bough.ports import Approval
+from bough.steering import Inbox
 from bough.views.waiting import KINDS, Waiting, WaitingView
-
-if TYPE_CHECKING:
-    from bough.steering import Inbox
 
 LONGEST = 20_000
 """Longest message in characters: more belongs in a file of the project."""

@@ -254,16 +254,15 @@ async def list_(labels: tuple[str, ...], folder: Path, name: str, as_json: bool)
     from bough.interfaces.terminal.night_page import STYLES
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import first_sentence, pad
-    from bough.views.night import HEADINGS, make_page
+    from bough.views.night import HEADINGS
 
     try:
         async with app.open_journal(folder) as opened:
             backlog = await load_backlog(opened, name)
-            page = await load_page(opened, backlog, time.time())
+            shown = (await load_page(opened, backlog, time.time())).goals
     except NotFound:  # bough has not been used here: an empty list, and not an error
-        backlog = Backlog(name)
-        page = make_page(backlog, {}, {}, {}, {})
-    goals = [goal for goal in page.goals if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
+        backlog, shown = Backlog(name), ()
+    goals = [goal for goal in shown if not labels or set(labels) & set(backlog.items[goal.name].entry.labels)]
     if as_json:
         items = [(backlog.items[goal.name], {"standing": goal.kind, "why": goal.why}) for goal in goals]
         print_json(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,7 +35,7 @@ async def command(
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
-    from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
+    from bough.app.diagnosis import diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
@@ -46,11 +44,7 @@ async def command(
         known = await forget_model(folder, choices)
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
         return 0
-    python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
-    rg = which("rg")
-    search = rg or "rg is not installed: the search tool works without it, but more slowly"
-    ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
-    findings = [python, _check_git(), ripgrep, *await diagnose(folder, choices)]
+    findings = await diagnose(folder, choices)
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += await diagnose_model(folder, choices)
     if not as_json:
@@ -86,19 +80,6 @@ async def _check_project(folder: Path) -> Diagnosis:
         return Diagnosis("check", False, f"{says}. {found.way_out}")
     passes = found.exit_status == 0 or bool(found.aside and found.failed <= len(found.aside))
     return Diagnosis("check", passes, says, needed=False, fails=not passes)
-
-
-def _check_git() -> Diagnosis:
-    from bough.app.diagnosis import Diagnosis
-    from bough.trust.programs import run_program
-
-    try:
-        said = run_program(["git", "--version"], project=None, timeout=10)
-    except FileNotFoundError:
-        return Diagnosis("git", False, "git is not installed: bough needs it for its workspaces")
-    except (OSError, subprocess.SubprocessError) as error:
-        return Diagnosis("git", False, f"git does not run: {error}")
-    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).decode(errors="replace").strip())
 
 
 def _print_findings(findings: list[Diagnosis]) -> None:

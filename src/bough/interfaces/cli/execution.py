@@ -103,20 +103,22 @@ class Person:
     @asynccontextmanager
     async def _aside(self) -> AsyncIterator[None]:
         """The terminal is the person's. A question that is answered elsewhere says so here."""
-        with self._display.aside():
-            try:
-                yield
-            except asyncio.CancelledError:
-                click.echo("\nAnswered elsewhere.")
-                raise
+        async with self._one_question:
+            with self._display.aside():
+                try:
+                    yield
+                except asyncio.CancelledError:
+                    click.echo("\nAnswered elsewhere.")
+                    raise
 
     async def approve(self, steps: tuple[Step, ...], advice: ApprovalAdvice) -> Approval | None:
         """Their answer to a plan; None if they want to stop."""
         asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
         criteria = self._goal.criteria or asked
         plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
-        async with self._one_question, self._aside():
-            self._show(plan, advice)
+        async with self._aside():
+            print_plan(make_output(), plan, self.requirements)
+            click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
             while True:
                 answer = await self._read_line(QUESTION)
                 if answer is None:
@@ -135,7 +137,7 @@ class Person:
 
     async def ask(self, question: str) -> str | None:
         """Their answer; None if they postpone it (Ctrl-D) or want to stop."""
-        async with self._one_question, self._aside():
+        async with self._aside():
             page = make_output()
             for line in question.splitlines():
                 page.paragraph(text=line)
@@ -145,15 +147,11 @@ class Person:
 
     async def permit(self, line: str, task: str) -> str | None:
         """Their answer to a command that needs approval; None: no answer."""
-        async with self._one_question, self._aside():
+        async with self._aside():
             shown = line.replace("\n", "\n  ")
             whose = f" of {task}" if task else ""
             click.echo(f"This command{whose} needs your approval:\n\n  {shown}\n")
             return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
-
-    def _show(self, plan: Plan, advice: ApprovalAdvice) -> None:
-        print_plan(make_output(), plan, self.requirements)
-        click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
 
     async def _customize(self, plan: Plan) -> Approval | None:
         """A wish for another proposal, or their own steps from an editor; None: nothing changed."""
