@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -61,11 +60,10 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """What works here. Writes nothing and calls no model."""
     env = dict(os.environ)
     root = find_project_root(folder)
-    python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
     rg = shutil.which("rg")
     search = rg or "rg is not installed: the search tool works without it, but more slowly"
     ripgrep = Diagnosis("ripgrep", rg is not None, search, needed=False)
-    findings = [python, _diagnose_git(), ripgrep, await _diagnose_journal(root)]
+    findings = [_diagnose_git(), ripgrep, await _diagnose_journal(root)]
     ignored: dict[str, str] = {}
     try:
         config = settings.load_config(root, env, make_consent(root, env, tell=ignored.update))

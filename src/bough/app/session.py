@@ -54,18 +54,21 @@ from bough.views.run_view import Outcome
 class StartingPoint(Struct, frozen=True):
     """Where a run starts, if that was settled before: a goal of a backlog."""
 
-    name: str
-    base: str
+    name: str = ""
+    base: str = ""
     origin: str = ""
     listed: str = ""
     rules: Rules | None = None
+
+
+ANYWHERE = StartingPoint()
 
 
 class Session(Delivery, frozen=True):
     """A project that is open for work: runs start, resume and are judged in it."""
 
     async def start(
-        self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint | None = None
+        self, goal: Step | Plan, choices: Choices, watch: RunObserver, at: StartingPoint = ANYWHERE
     ) -> Outcome:
         """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
         written. `at`: under which name and from which files, where that was settled before. `ClaimHeld` when another
@@ -73,7 +76,7 @@ class Session(Delivery, frozen=True):
         earlier = await load_followed(self, choices.continues) if choices.continues else None
         if earlier is not None and not isinstance(goal, Plan):
             goal = replace(goal, test_command=goal.test_command or earlier.check)
-        rules = at.rules if at is not None and at.rules is not None else choices.rules(self.config.limits)
+        rules = at.rules or choices.rules(self.config.limits)
         plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
         agents = choices.agents(self.config.builders.named())
         outside = choices.outside(agents, plan.goal)
@@ -109,21 +112,19 @@ class Session(Delivery, frozen=True):
                     agents=agents,
                     inherited=await self._find_known(plan.goal, earlier, choices),
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
-                    listed=at.listed if at else "",
+                    listed=at.listed,
                 )
                 first = _note_choices(first, choices, earlier, at)
-                name = at.name if at is not None else await self.find_free_name()
+                name = at.name or await self.find_free_name()
                 while not await run_loop.start_run(name, first, ports):
-                    if at is not None:
+                    if at.name:
                         raise ClaimHeld(f"Another run is called {name}.", "")
                     name = await self.find_free_name()
         return await self._conclude(name, choices)
 
-    async def _find_base(self, earlier: Followed | None, at: StartingPoint | None) -> str:
+    async def _find_base(self, earlier: Followed | None, at: StartingPoint) -> str:
         """The files that a run starts from: those of the run before it, settled ones, or the person's as they are."""
-        if earlier is not None and earlier.base:
-            return earlier.base
-        return at.base if at is not None else await self.workspaces.take()
+        return (earlier.base if earlier else at.base) or await self.workspaces.take()
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Resume a run that was stopped, halted or killed. For a finished one, return its outcome."""
@@ -322,9 +323,7 @@ class Session(Delivery, frozen=True):
         return tests
 
 
-def _note_choices(
-    first: e.RunStarted, choices: Choices, earlier: Followed | None, at: StartingPoint | None
-) -> e.RunStarted:
+def _note_choices(first: e.RunStarted, choices: Choices, earlier: Followed | None, at: StartingPoint) -> e.RunStarted:
     """The beginning of a run with what the person chose for it and where it comes from."""
     return replace(
         first,
@@ -335,7 +334,7 @@ def _note_choices(
         agent_env=choices.agent_env,
         agent_network=choices.agent_network or "",
         continues=earlier.run if earlier else "",
-        origin=earlier.origin if earlier else at.origin if at else "",
+        origin=earlier.origin if earlier else at.origin,
     )
 
 
@@ -379,12 +378,13 @@ async def open_session(
     store = redact_secrets(journal, known)
     client = Client(loaded.limits.backoff_first, loaded.limits.backoff_longest)
     mode = loaded.sandbox.mode
-    around = build_surroundings(root, find_relative_folder(root, here), loaded, env)
+    place = "" if here == root else here.relative_to(root).as_posix()
+    around = build_surroundings(root, place, loaded, env)
     try:
         yield Session(
             root=root,
             home=home,
-            folder=find_relative_folder(root, here),
+            folder=place,
             config=loaded,
             theirs=theirs,
             store=store,
@@ -406,10 +406,6 @@ async def open_session(
     finally:
         await client.close()
         await store.close()
-
-
-def find_relative_folder(root: Path, here: Path) -> str:
-    return "" if here == root else here.relative_to(root).as_posix()
 
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:

@@ -35,7 +35,7 @@ async def command(
     it is reachable, which protocol it uses and why, how large its window is and whether its price is known, and
     remembers what it learned for later runs. Exit status: 0 if a run could start, else 1.
     """
-    from bough.app.diagnosis import diagnose, diagnose_model, forget_model
+    from bough.app.diagnosis import Diagnosis, diagnose, diagnose_model, forget_model
 
     if forget and model is None:
         raise click.UsageError("--forget needs --model.")
@@ -44,7 +44,8 @@ async def command(
         known = await forget_model(folder, choices)
         sys.stdout.write(f"{model}: {'forgotten' if known else 'nothing was learned about it'}.\n")
         return 0
-    findings = await diagnose(folder, choices)
+    python = Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
+    findings = [python, *await diagnose(folder, choices)]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += await diagnose_model(folder, choices)
     if not as_json:
