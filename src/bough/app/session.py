@@ -83,6 +83,9 @@ class Session(Delivery, frozen=True):
         configured = earlier.models if earlier else self.config.models
         models = choices.models(configured, find_substitute_model(plan.goal, agents))
         endpoints = find_endpoints(self, models, choices, earlier.endpoints if earlier else {})
+        inherited = earlier.inherited if earlier else Inherited()
+        if self._keeps_lessons(choices):
+            inherited = await tell_lessons(self, plan.goal, inherited)
         watch = watch.or_later(choices.ask_later)
         watch.doing(GOAL, "reading your files")
         executor = await start_dispatch(self.store, choices)
@@ -110,11 +113,18 @@ class Session(Delivery, frozen=True):
                     settings=dict(self.theirs),
                     endpoints=endpoints,
                     agents=agents,
-                    inherited=await self._find_known(plan.goal, earlier, choices),
+                    inherited=inherited,
                     protocols={model.name: ports.protocols.of(model.name) for model in ports.models.values()},
                     listed=at.listed,
+                    fresh=choices.fresh,
+                    ask_later=choices.ask_later,
+                    network=choices.network or "",
+                    setup=choices.setup or "",
+                    agent_env=choices.agent_env,
+                    agent_network=choices.agent_network or "",
+                    continues=earlier.run if earlier else "",
+                    origin=earlier.origin if earlier else at.origin,
                 )
-                first = _note_choices(first, choices, earlier, at)
                 name = at.name or await self.find_free_name()
                 while not await run_loop.start_run(name, first, ports):
                     if at.name:
@@ -181,11 +191,6 @@ class Session(Delivery, frozen=True):
                 await self.workspaces.sweep(name, "")
             async with self.hold(name):
                 await self.finish_rewind(name)
-
-    async def _find_known(self, goal: Step, earlier: Followed | None, choices: Choices) -> Inherited:
-        """What a run knows when it begins."""
-        inherited = earlier.inherited if earlier else Inherited()
-        return await tell_lessons(self, goal, inherited) if self._keeps_lessons(choices) else inherited
 
     async def _conclude(self, name: str, choices: Choices) -> Outcome:
         """How a run ended; what it proved is kept, where the person wants that."""
@@ -321,21 +326,6 @@ class Session(Delivery, frozen=True):
         if not tests:
             raise UsageError(f"{name} is already answered: the first answer counts.")
         return tests
-
-
-def _note_choices(first: e.RunStarted, choices: Choices, earlier: Followed | None, at: StartingPoint) -> e.RunStarted:
-    """The beginning of a run with what the person chose for it and where it comes from."""
-    return replace(
-        first,
-        fresh=choices.fresh,
-        ask_later=choices.ask_later,
-        network=choices.network or "",
-        setup=choices.setup or "",
-        agent_env=choices.agent_env,
-        agent_network=choices.agent_network or "",
-        continues=earlier.run if earlier else "",
-        origin=earlier.origin if earlier else at.origin,
-    )
 
 
 def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
