@@ -97,10 +97,10 @@ async def load_waiting(journal: Journal, name: str) -> WaitingView:
     return found
 
 
-async def list_waiting(journal: Journal, name: str) -> list[Waiting]:
-    """What waits for a person now."""
-    live = await journal.holder(name) is not None
-    return (await load_waiting(journal, name)).open(live)
+async def list_waiting(journal: Journal, name: str, kind: str = "", task: str = "") -> list[Waiting]:
+    """What waits for a person now: of that kind and that task, if they are given."""
+    waiting = (await load_waiting(journal, name)).open(live=await journal.holder(name) is not None)
+    return [each for each in waiting if kind in ("", each.kind) and task in ("", each.task)]
 
 
 async def answer_once(
@@ -155,8 +155,8 @@ def read_own_plan(plan: Plan, text: str) -> Approval:
 
 async def find_proposal(journal: Journal, name: str, task: str = "") -> tuple[Waiting, Plan]:
     """The plan that waits for an answer, and what waits; of several, that task's."""
-    for each in await list_waiting(journal, name):
-        if each.plan is not None and task in ("", each.task):
+    for each in await list_waiting(journal, name, task=task):
+        if each.plan is not None:
             return each, each.plan
     raise UsageError(f"No plan of {name} is waiting for your answer: see `bough status {name}`.")
 
@@ -211,8 +211,7 @@ class AskAnywhere(Struct, frozen=True, eq=False):
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "", task: str = "") -> str:
     """Allow or refuse the command that a live run is waiting to run; returns its line. Without an id: the first one, of
     that task if it is given."""
-    held = [each for each in await list_waiting(journal, name) if each.kind == "command"]
-    waiting = [each for each in held if id in ("", each.id) and task in ("", each.task)]
+    waiting = [each for each in await list_waiting(journal, name, "command", task) if id in ("", each.id)]
     if not waiting:
         raise UsageError(f"No command of {name} is waiting for your answer: see `bough status {name}`.")
     await answer_once(journal, name, waiting[0], e.CommandRuled(waiting[0].id, allow, say, find_person()))

@@ -32,7 +32,7 @@ from bough.app.delivery import Delivery
 from bough.app.earlier_runs import Followed, learn_from, load_followed, tell_lessons
 from bough.app.journal import require_folder
 from bough.app.journal_location import find_address, open_store, remember_store
-from bough.app.run_messages import answer_once, find_person, load_waiting
+from bough.app.run_messages import answer_once, find_person, list_waiting
 from bough.app.run_models import check_prices, find_endpoints, find_substitute_model
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
@@ -306,8 +306,7 @@ class Session(Delivery, frozen=True):
         from bough.engine.change_approval import rule_by_person
 
         live = await self.holder(name) is not None
-        found = (await load_waiting(self, name)).open(live)
-        asked = [each for each in found if each.kind == "tests" and task in ("", each.task)]
+        asked = await list_waiting(self, name, "tests", task)
         if not asked:
             raise UsageError(f"No test of {name} is waiting for your approval: see `bough status {name}`.")
         if live:

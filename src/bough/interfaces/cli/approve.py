@@ -89,7 +89,7 @@ async def _find_kind(opened: app.Session, name: str, task: str) -> str:
     from bough.app.run_messages import list_waiting
     from bough.core.errors import UsageError
 
-    asked = [each for each in await list_waiting(opened, name) if each.kind != "question" and task in ("", each.task)]
+    asked = [each for each in await list_waiting(opened, name, task=task) if each.kind != "question"]
     if not asked:
         raise UsageError(f"{name} is running, and nothing of it is waiting for your approval.")
     if len(asked) > 1:
@@ -102,8 +102,7 @@ async def _answer_command(opened: app.Session, name: str, answer: str, say: str,
     from bough.app import run_messages
 
     if answer == "show":
-        found = await run_messages.list_waiting(opened, name)
-        held = [each.question for each in found if each.kind == "command" and task in ("", each.task)]
+        held = [each.question for each in await run_messages.list_waiting(opened, name, "command", task)]
         if as_json:
             print_json({"run": name, "commands": held})
         else:

@@ -34,7 +34,6 @@ async def command(run: str | None, task: str | None, folder: Path, follow: bool,
     """
     if rounds and as_json:
         raise click.UsageError("--rounds and --json are mutually exclusive")
-
     tell = _make_printer(rounds, as_json)
     async with app.open_journal(folder) as opened:
         name, path = await opened.find_task(run, task)
