@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import accumulate
 
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.expectations import NUMBER, make_other_value
@@ -77,9 +78,7 @@ class NodePlaces:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = text.splitlines(keepends=True) or [""]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = [0, *accumulate(map(len, self._lines))]
 
     def span(self, node: ast.expr) -> tuple[int, int]:
         return self.find_offset(node.lineno, node.col_offset), self.find_offset(
@@ -95,10 +94,9 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
     for node in body:
         if isinstance(node, ast.Return | ast.Raise):
             return
-        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
-            "raises|suppress|Raises|warns", _unparse_contexts(node)
-        ):
-            yield from _find_expected(node.body)
+        if isinstance(node, ast.With | ast.AsyncWith):
+            contexts = " ".join(ast.unparse(item.context_expr) for item in node.items)
+            yield from _find_expected(node.body if not re.search("raises|suppress|Raises|warns", contexts) else [])
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
             if len(node.test.ops) == 1 and isinstance(node.test.ops[0], ast.Eq | ast.Is | ast.In):
                 yield from _choose_value_side(node.test.left, node.test.comparators[0])
@@ -113,10 +111,6 @@ def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
                 yield from _choose_value_side(call.args[0], call.args[1])
         if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             return
-
-
-def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
-    return " ".join(ast.unparse(item.context_expr) for item in node.items)
 
 
 def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
