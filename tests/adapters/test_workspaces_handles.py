@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,8 @@ def test_a_link_on_the_way_leads_nowhere(top: Path, theirs: Path) -> None:
     handles.remove_below(os.fsencode(top), b"a/inner/kept.txt")
     handles.remove_below(os.fsencode(top), b"a/inner")
     assert (theirs / "inner/kept.txt").read_text() == "theirs"
-    with handles.open_folder(os.fsencode(top), b"a/inner", make=True) as handle:
-        os.close(os.open("mine.txt", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    with closing(handles.Folders(os.fsencode(top), own=True, make=True)) as folders:
+        os.close(os.open("mine.txt", os.O_CREAT | os.O_WRONLY, dir_fd=folders.at(b"a/inner")))
     assert (top / "a/inner/mine.txt").is_file() and not (top / "a").is_symlink()
     assert [path.name for path in (theirs / "inner").iterdir()] == ["kept.txt"]
 
@@ -83,8 +84,9 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_emptied(top: Path, thei
     try:
         for _ in range(150):
             with suppress(OSError):  # the swapping gets in the way, too
-                with handles.open_folder(os.fsencode(top), b"w/a/inner", make=True) as handle:
-                    handles.create_in_place(handle, b"kept.txt", lambda: os.mkfifo(b"kept.txt", dir_fd=handle))
+                with closing(handles.Folders(os.fsencode(top), own=True, make=True)) as folders:
+                    handle = folders.at(b"w/a/inner")
+                    handles.create_in_place(handle, b"kept.txt", partial(os.mkfifo, b"kept.txt", dir_fd=handle))
                 handles.remove_below(os.fsencode(top), b"w/a/inner/kept.txt")
                 handles.remove_below(os.fsencode(top), b"w")
     finally:

@@ -41,12 +41,12 @@ def _make_searchable(handle: int) -> int:
 
 
 @contextmanager
-def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
-    """The folder at a path below `top`. With `make`, it is created, and what is in its way is removed."""
+def open_folder(top: bytes, path: bytes) -> Iterator[int]:
+    """The folder at a path below `top`."""
     handle = open_top(top)
     try:
         for name in path.split(b"/") if path else ():
-            below = _make_below(handle, name) if make else open_below(handle, name)
+            below = open_below(handle, name)
             os.close(handle)
             handle = below
         yield handle

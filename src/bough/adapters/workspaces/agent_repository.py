@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.git_settings import LAST
 from bough.adapters.workspaces.home import ATTRIBUTES
+from bough.adapters.workspaces.repository import Repository
 from bough.core.merge.conflict_hunks import OURS
 from bough.trust.files import Place
 
@@ -105,30 +106,19 @@ def list_lenders(repository: Path, past: History) -> list[Path]:
     return [repository / "objects", *([Path(past.objects)] if past.objects else [])]
 
 
-def prepare(
-    checkout: Path,
-    tree: str,
-    branch: str,
-    past: History,
-    *,
-    lender: Path,
-    git: Git,
-    start: Callable[[str, str, str], str],
-    sides: Mapping[str, str],
-) -> Path:
-    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from `lender`,
-    bough's own. `start` makes a commit of a tree, a parent and a message. For a merge it stands on our side, and has
-    all the sides as branches."""
+def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
+    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from bough's own.
+    For a merge it stands on our side, and has all the sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
     # Relative, because a project that is moved takes both along where the checkouts lie in it.
-    borrowed = os.path.relpath((lender / "objects").resolve(), checkout.resolve() / ".git" / "objects")
+    borrowed = os.path.relpath((own.path / "objects").resolve(), checkout.resolve() / ".git" / "objects")
     lenders = [borrowed, *([past.objects] if past.objects else [])]
     tree = sides.get(OURS, tree)
-    commit = past.commit if past.tree == tree else start(tree, past.commit, START)
-    at = {name: commit if side == tree else start(side, past.commit, SIDE) for name, side in sides.items()}
+    commit = past.commit if past.tree == tree else own.write_commit(tree, past.commit, START)
+    at = {name: commit if side == tree else own.write_commit(side, past.commit, SIDE) for name, side in sides.items()}
     files = {f"refs/heads/{name}": f"{side}\n" for name, side in at.items()} | {
         "HEAD": f"ref: refs/heads/bough/{branch}\n",
         "config": CONFIG,
@@ -140,7 +130,7 @@ def prepare(
         (part / name).write_text(text, encoding="utf-8")
     if past.shallow and (shallow := Place(Path(past.objects).parent, "shallow").text()):
         (part / "shallow").write_text(shallow)
-    git.run("read-tree", tree, index=part / "index")
+    own.git.run("read-tree", tree, index=part / "index")
     return part
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 
 from bough.adapters.workspaces import disk
@@ -38,21 +39,15 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
     """Write these files, links as links; returns what was written, so that it need not be read again."""
     stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
-    at, here = b"", os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(handles.Folders(top, own=True, make=True)) as folders:
         for (path, entry), pieces in zip(wanted.items(), contents, strict=True):
             parent, _, name = path.rpartition(b"/")
-            if parent != at:
-                os.close(here)
-                with handles.open_folder(top, parent, make=True) as handle:
-                    at, here = parent, os.dup(handle)
+            here = folders.at(parent)
             if entry.mode == LINK:
                 handles.create_in_place(here, name, partial(os.symlink, b"".join(pieces), name, dir_fd=here))
                 stamps.append(make_stamp(os.lstat(name, dir_fd=here)))
             else:
                 stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
-    finally:
-        os.close(here)
     now = clock()  # no one else wrote here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
@@ -89,27 +84,23 @@ def reclaim(
     found = FileIndex({}, set())
     # An earlier task may have opened its folders to others, or closed them to itself.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
-    folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
     looked: list[bytes] = []
-    try:
-        with pause_collector():
-            while waiting:
-                path = waiting.pop()
-                here, there = known.folders.get(path) or Folder(), wanted.folders[path]
-                inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
-                waiting += [join_path(path, name) for name in inner]
-                if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
-                    found.folders[path] = here
-                    continue
-                looked.append(path)
-                found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
-                handle = folders.at(path)
-                if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
-                    os.fchmod(handle, mode)
-                found.folders[path].files = _untouched(handle, here, there, inner, trash)
-    finally:
-        folders.close()
+    with pause_collector(), closing(handles.Folders(top, own=True, make=True)) as folders:
+        while waiting:
+            path = waiting.pop()
+            here, there = known.folders.get(path) or Folder(), wanted.folders[path]
+            inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
+            waiting += [join_path(path, name) for name in inner]
+            if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
+                found.folders[path] = here
+                continue
+            looked.append(path)
+            found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
+            handle = folders.at(path)
+            if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+                os.fchmod(handle, mode)
+            found.folders[path].files = _untouched(handle, here, there, inner, trash)
     lacking = {
         join_path(path, name): Entry(*file[:2])
         for path in looked
@@ -154,17 +145,6 @@ def _has_content(top: bytes, path: bytes, file: File, now: bytes) -> bool:
         return False
 
 
-def stamp_folders(top: bytes, found: FileIndex) -> None:
-    """Record the stamps of folders that only bough has written to since it scanned or filled them."""
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for path, folder in found.folders.items():
-            if not folder.stamp:
-                folder.stamp = look_at(path, handle)
-    finally:
-        os.close(handle)
-
-
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
     """The files of a folder that are as bough wrote them and still wanted. Everything else except the `inner` folders
     is removed."""
@@ -185,9 +165,7 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
     return kept
 
 
-def restore(
-    git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex, exact: bool = False
-) -> FileIndex:
+def restore(git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex) -> FileIndex:
     """Done only when a scan of the folder finds exactly the wanted files.
 
     Ignore rules are restored first, since they decide what may stay, not rules that were changed meanwhile.
@@ -195,8 +173,8 @@ def restore(
     found = before
     # Looked at again after each turn, because a process that the sandbox could not end may still write; it does not get
     # to hold us for ever.
-    for turn in range(8):
-        found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=exact and turn == 0)
+    for _ in range(8):
+        found = scanner.scan(found, tracked, batch=None, wanted=wanted)
         differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}

@@ -26,7 +26,7 @@ from msgspec import Struct
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite_file import PATIENCE
-from bough.adapters.workspaces.git import GitWorkspaces, Wanted
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
@@ -201,8 +201,9 @@ class SharedWorkspaces(GitWorkspaces):
         self.exchange.send(tree, before)
         last.write_text(tree)
 
-    async def _open(self, wanted: Wanted) -> GitWorkspace:
-        return cast(GitWorkspace, _Published(await super()._open(wanted), self.exchange, wanted.tree))
+    async def open(self, run: str, task: str, tree: str, *args: Any, **kwargs: Any) -> GitWorkspace:
+        opened = await super().open(run, task, tree, *args, **kwargs)
+        return cast(GitWorkspace, _Published(opened, self.exchange, tree))
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         made = await super().graft(tree, base, paths, texts)

@@ -36,11 +36,8 @@ from bough.adapters.workspaces import (
     shared_folders,
     spares,
 )
-from bough.adapters.workspaces.checkout import reclaim, stamp_folders
-from bough.adapters.workspaces.file_index import (
-    FileIndex,
-    join_path,
-)
+from bough.adapters.workspaces.checkout import reclaim
+from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
@@ -48,7 +45,7 @@ from bough.adapters.workspaces.scan import Scanner
 from bough.adapters.workspaces.spares import Made, Spares
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
-from bough.adapters.workspaces.workspace import GitWorkspace, in_thread
+from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
 from bough.ports import Mount
@@ -120,7 +117,8 @@ class GitWorkspaces(GitTrees):
     def take(self) -> str:
         return person_repository.take_files(self._prepared(), self._root)
 
-    async def open(
+    @in_thread("set up the workspace of {task}")
+    def open(
         self,
         run: str,
         task: str,
@@ -131,25 +129,21 @@ class GitWorkspaces(GitTrees):
         start: str = "",
         lender: Path | None = None,
     ) -> GitWorkspace:
-        return await self._open(Wanted(run, task, tree, folder, sides or {}, start or tree, lender))
-
-    @in_thread("set up the workspace of {wanted.task}")
-    def _open(self, wanted: Wanted) -> GitWorkspace:
+        wanted = Wanted(run, task, tree, folder, sides or {}, start or tree, lender)
         self._prepared(wanted.tree, wanted.start, *wanted.sides.values())
-        folder = Path(wanted.folder)
-        if folder.is_absolute() or ".." in folder.parts:
+        if Path(folder).is_absolute() or ".." in Path(folder).parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
-        checkout, scratch = self._find_places(wanted.run, wanted.task)
+        checkout, scratch = self._find_places(run, task)
         with self._lock_for(checkout):
-            ownership.take(checkout, wanted.task)
+            ownership.take(checkout, task)
             try:
                 return self._open_at(checkout, scratch, wanted)
             except (OSError, WorkspaceError):
                 if not disk.is_folder(checkout):
                     raise
-                return self._remake_checkout(checkout, scratch, wanted)
+                return self._remake(checkout, scratch, wanted)
 
-    def _remake_checkout(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
+    def _remake(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
         return self._open_at(checkout, scratch, wanted)
@@ -163,8 +157,12 @@ class GitWorkspaces(GitTrees):
         repository, run, task = self._repository, wanted.run, wanted.task
         base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
-        owners = [*([os.fsencode(wanted.lender)] if wanted.lender else []), self._top]
-        prepare = partial(self._prepare, checkout, wanted)
+        owners = [*([wanted.lender] if wanted.lender else []), self._root]
+        past = agent_repository.find_history(
+            repository.git, self._root, repository.path / "histories" / make_safe_name(run)
+        )
+        branch = f"{make_safe_name(run)}/{make_safe_name(task)}"
+        prepare = partial(agent_repository.prepare, repository, checkout, past, branch, wanted.start, wanted.sides)
         with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
             lacking = None if disk.is_folder(checkout / ".git") else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
@@ -180,14 +178,12 @@ class GitWorkspaces(GitTrees):
             top,
             ignores=lambda paths: repository.ignores(top, paths),
             clock=repository.clock,
-            shared=lambda path, link: any(shared_folders.is_shared(owner, path, link) for owner in owners),
+            shared=lambda path, link: any(shared_folders.is_shared(os.fsencode(own), path, link) for own in owners),
         )
-        objects = agent_repository.list_lenders(repository.path, self._find_history(run))
-        seen = tuple(Mount(place) for place in objects)
 
         def remake(tree: str) -> GitWorkspace:
             with self._lock_for(checkout):
-                return self._remake_checkout(checkout, scratch, replace(wanted, tree=tree))
+                return self._remake(checkout, scratch, replace(wanted, tree=tree))
 
         made = self._made.get(checkout)
         if made is None and found is None and (written := saved_scan.load(_find_index(checkout))) is not None:
@@ -196,24 +192,24 @@ class GitWorkspaces(GitTrees):
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
         scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
-        workspace = GitWorkspace(
-            repository, repository.branch(run, task), scanner, wanted.folder, scratch, remake, seen
-        )
-        workspace.begin(base, known, tuple(Path(os.fsdecode(owner)) for owner in owners))
+        start = find_start(checkout, wanted.folder)
         installed = self._surroundings.environment is not None
         native = built_files.list_sources(path for path, _ in base.files()) if installed else []
         if self._generated is None:
             found_there = built_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
             self._generated = [name for name in found_there if self._comes_along(name)]
-        self._furnish(checkout, native)
+        furnish = partial(self._furnish, checkout, native)
+        furnish()
         env = self._surroundings.at(checkout, task, find_free_port())
+        mounts = [Mount(place) for place in agent_repository.list_lenders(repository.path, past)]
+        mounts += [Mount(owners[0] / os.fsdecode(path), "overlay") for path in lent]
         # A lent folder may itself have links into the person's.
-        mounts = [*(Mount(Path(os.fsdecode(join_path(owners[0], path))), "overlay") for path in lent)]
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
-        workspace.surround(mounts, env, lambda: self._furnish(checkout, native))
-        return workspace
+        place = repository.branch(run, task)
+        own = (repository, place, scanner, Tracked(base=base), known, owners, furnish, remake)
+        return GitWorkspace(checkout, start, scratch, mounts, *own, env)
 
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
@@ -308,7 +304,9 @@ class GitWorkspaces(GitTrees):
     def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:
         if known is not None and not saved_scan.is_worth_saving(found):
             return Made(known.record, found)
-        stamp_folders(os.fsencode(part), found)
+        # Only bough has written there since it scanned or filled them.
+        for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
+            found.folders[path].stamp = found.folders[path].stamp or stamp
         now, parts = self._repository.clock(), self._repository.path / "log"
         return Made(saved_scan.save(_find_index(part), found, now, parts), found)
 
@@ -328,28 +326,6 @@ class GitWorkspaces(GitTrees):
         paths = list(shared_folders.find_candidates(self._top, self._layered()))
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
-
-    def _prepare(self, checkout: Path, wanted: Wanted) -> Path:
-        """The agent's own repository."""
-        repository = self._repository
-        past = self._find_history(wanted.run)
-        branch = f"{make_safe_name(wanted.run)}/{make_safe_name(wanted.task)}"
-        return agent_repository.prepare(
-            checkout,
-            wanted.start,
-            branch,
-            past,
-            lender=repository.path,
-            git=repository.git,
-            start=repository.write_commit,
-            sides=wanted.sides,
-        )
-
-    def _find_history(self, run: str) -> agent_repository.History:
-        repository = self._repository
-        return agent_repository.find_history(
-            repository.git, self._root, repository.path / "histories" / make_safe_name(run)
-        )
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""

@@ -68,16 +68,15 @@ class SavedScan(Struct, frozen=True):
         comparing the files."""
         with ThreadPoolExecutor(1) as asking:
             asked = asked or asking.submit(git.list_altered, top, self.place)
-            folders = {
-                path for path, stamp in _list_stamps(top, before) if not stamp or self.folders.get(path) != stamp
-            }
+            folders = {path for path, stamp in list_stamps(top, before) if not stamp or self.folders.get(path) != stamp}
             altered = asked.result()
         if altered is None or _read_seal(self.place) != self.seal:  # without the file, git would report nothing
             return None
         return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
 
 
-def _list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
+def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
+    """The folders as they are now on disk, with their stamps."""
     handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for path in found.folders:

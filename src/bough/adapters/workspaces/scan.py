@@ -17,7 +17,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -124,30 +124,26 @@ class Scanner(Struct):
         batch: Batch | None,
         settled: bool = True,
         wanted: FileIndex | None = None,
-        exact: bool = False,
+        keep: bool = True,
     ) -> FileIndex:
         """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
         `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
-        matter; for others it is enough that they exist. `exact`: do not rely on the watch. `Unkeepable` when there is
-        more than may be kept."""
-        changed = self.watch.changed() if self.watch is not None else None
-        told = changed is not None and not exact
+        matter; for others it is enough that they exist. `keep`: the next scan starts from the result; else the watch
+        reports the same changes to it. `Unkeepable` when there is more than may be kept."""
+        told = self.watch.changed() if self.watch is not None else None
         with self.telling():
-            if before is None or not settled:
-                changed = None
-            elif not told:
-                changed = self.compare(before)
-            return self._look(before, tracked, batch, settled, wanted, changed, told)
-
-    def peek(self, before: FileIndex, tracked: Tracked) -> FileIndex:
-        """A scan whose result is not kept, without the contents of new files. The watch reports the same changes to
-        the next scan."""
-        changed = self.watch.changed() if self.watch is not None else None
-        with self.telling():
-            told = changed if changed is not None else self.compare(before)
-            found = self._look(before, tracked, None, True, before, told, told=True)
-            if self.watch is not None and changed is not None:
-                self.watch.repeat(changed)
+            changed = None
+            if before is not None and settled:
+                changed = told if told is not None else self.compare(before)
+            with pause_collector():
+                look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
+                found = look.through(changed)
+                if look.rules_changed:
+                    found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
+            if self.watch is not None and told is None and keep:
+                self.watch.trust()
+            elif self.watch is not None and told is not None and not keep:
+                self.watch.repeat(told)
             return found
 
     @contextmanager
@@ -160,25 +156,6 @@ class Scanner(Struct):
             if self.watch is not None:
                 self.watch.lose()
             raise
-
-    def _look(
-        self,
-        before: FileIndex | None,
-        tracked: Tracked,
-        batch: Batch | None,
-        settled: bool,
-        wanted: FileIndex | None,
-        changed: ChangedFolders | None,
-        told: bool,
-    ) -> FileIndex:
-        with pause_collector():
-            look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
-            found = look.through(changed)
-            if look.rules_changed:
-                found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
-        if self.watch is not None and not told:
-            self.watch.trust()
-        return found
 
 
 class _Look:
@@ -218,15 +195,12 @@ class _Look:
             waiting = {}
             for path in changed.folders:
                 waiting.setdefault(path.count(b"/") + 1 if path else 0, []).append(path)
-        self._folders = handles.Folders(self._by.top, self._by.own)
         depth, below = 0, list[bytes]()
-        try:
+        with closing(handles.Folders(self._by.top, self._by.own)) as self._folders:
             while waiting or below:
                 known = [path for path in waiting.pop(depth, ()) if not path or path in self._found.folders]
                 below = self._scan_level(list(dict.fromkeys([*known, *below])))
                 depth += 1
-        finally:
-            self._folders.close()
         return self._found
 
     def _scan_level(self, paths: list[bytes]) -> list[bytes]:
