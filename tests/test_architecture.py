@@ -264,7 +264,8 @@ OPENERS = {
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
         adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
-        adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/network adapters/sandboxes/pipes
+        adapters/sandboxes/limits adapters/sandboxes/mounts adapters/sandboxes/namespaces adapters/sandboxes/network
+        adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
         adapters/workspaces/checkout_watch
     """,

@@ -163,15 +163,10 @@ class Place:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        top = os.open(self.root, _FLAGS | os.O_DIRECTORY)
-        try:
+        with handles.held(os.open(self.root, _FLAGS | os.O_DIRECTORY)) as top:
             handle = _open_beneath(top, self.root, self.name, _FLAGS | flags, self._links) if self.name else os.dup(top)
-        finally:
-            os.close(top)
-        try:
+        with handles.held(handle):
             yield handle
-        finally:
-            os.close(handle)
 
 
 def read_own(path: Path, most: int = LONGEST) -> bytes:
@@ -227,11 +222,9 @@ def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
                 break
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
 
-    top = os.open("/", _FLAGS | os.O_DIRECTORY)
     try:
-        os.close(call(top, b".", _FLAGS, _BENEATH))
+        with handles.held(os.open("/", _FLAGS | os.O_DIRECTORY)) as top:
+            os.close(call(top, b".", _FLAGS, _BENEATH))
     except OSError:
         return None
-    finally:
-        os.close(top)
     return call

@@ -41,6 +41,15 @@ def _make_searchable(handle: int) -> int:
 
 
 @contextmanager
+def held(handle: int) -> Iterator[int]:
+    """A handle that is closed at the end."""
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def open_folder(top: bytes, path: bytes) -> Iterator[int]:
     """The folder at a path below `top`."""
     handle = open_top(top)
@@ -181,27 +190,18 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 def _empty_folder(parent: int, name: bytes) -> None:
     """Empty a folder without recursion, and with few handles at a time: an agent can create folders deeper than both
     allow. Deep folders are moved up to the top and emptied there."""
-    top = open_below(parent, name)
-    try:
+    with held(open_below(parent, name)) as top:
         waiting = _remove_files(top)
         # Another name each time: a killed removal leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
-            handle = open_below(top, each)
-            try:
+            with held(open_below(top, each)) as handle:
                 for inner in _remove_files(handle):
                     moved += 1
-                    fresh = b".bough-gone-%s-%d" % (ours, moved)
-                    # Moving a folder writes to it.
-                    os.close(open_below(handle, inner, writing=True))
-                    _retry_with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
-                    waiting.append(fresh)
-            finally:
-                os.close(handle)
+                    waiting.append(b".bough-gone-%s-%d" % (ours, moved))
+                    move_away(handle, inner, top, waiting[-1])
             _retry_with_access(top, partial(os.rmdir, each, dir_fd=top))
-    finally:
-        os.close(top)
 
 
 def _remove_files(handle: int) -> list[bytes]:
@@ -229,14 +229,11 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
 
 def _open_up(parent: int, name: bytes) -> None:
     """A link that takes the folder's place at this moment is not followed: changing its own mode fails."""
-    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
+    with held(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
             mine = 0o700 if stat.S_ISDIR(mode) else 0o600
             os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | mine)  # noqa: PTH101
-    finally:
-        os.close(handle)
 
 
 def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:

@@ -6,7 +6,9 @@ Only the standard library is imported here, because the spawner runs without bou
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
+import json
 import os
 import signal
 import socket
@@ -46,6 +48,24 @@ _KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
 """The capabilities that root keeps: owners and modes of files, signals, changing users, low ports, raw sockets, chroot.
 Neither CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC = 2, 4, 8, 0x1000, 0x4000
+
+
+class StartFailed(Exception):
+    """A step that failed, in the terms of a report."""
+
+    def __init__(self, step: str, error: OSError | ValueError, what: str = "") -> None:
+        number = error.errno if isinstance(error, OSError) else 0
+        self.report: dict[str, Any] = {"failed": step, "errno": number, "why": f"{what}{error}"}
+        super().__init__(json.dumps(self.report))
+
+    @classmethod
+    def told(cls, why: bytes) -> StartFailed:
+        """The failure that another process reported; one that ended without a report was killed."""
+        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
+        if why:
+            failed.report = json.loads(why)
+        return failed
 
 
 def landlock_abi() -> int:

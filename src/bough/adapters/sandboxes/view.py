@@ -1,4 +1,4 @@
-"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `namespaces.build`).
+"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `mounts.py`).
 
 The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
 removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,

@@ -13,6 +13,7 @@ from bough.adapters.tools import paths, suggestions
 from bough.adapters.tools.output_text import cut_middle, format_size
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
+from bough.trust import handles
 
 _ENTRIES = 500
 """Lines of the tree at most."""
@@ -74,15 +75,13 @@ def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[st
     except OSError as error:
         yield f"{indent}{name}/  ({error.strerror})"
         return
-    try:
+    with handles.held(below):
         if level < depth:
             yield f"{indent}{name}/"
             yield from _walk_tree(below, depth, level + 1)
         else:
             entries, left = _list_entries(below)
             yield f"{indent}{name}/  ({len(entries) + left:,} inside)"
-    finally:
-        os.close(below)
 
 
 def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:

@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path
 from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.scan import HOME, is_reserved
 from bough.core.errors import UsageError, WorkspaceError
 
@@ -172,7 +173,7 @@ class Applying(Struct, eq=False):
             full = join_path(self.top, move.path)
             folder = os.path.dirname(full)
             self._make_folders(move.path)
-            part = b"%s/.bough-apply-%s" % (folder, disk.compute_text_id(move.path).hex()[:16].encode())
+            part = b"%s/.bough-apply-%s" % (folder, name_object(b"blob", move.path)[0].hex()[:16].encode())
             try:
                 _write_part(part, full, move.target.mode, pieces)
                 self._check_unchanged(move)
@@ -204,7 +205,7 @@ def read_entry(full: bytes) -> Entry | str | None:
     if mode is None:
         return None
     if stat.S_ISLNK(mode):
-        return Entry(LINK, disk.compute_text_id(os.readlink(full)))
+        return Entry(LINK, name_object(b"blob", os.readlink(full))[0])
     if stat.S_ISDIR(mode):
         return _FOLDER
     id = disk.compute_blob_id(full) if stat.S_ISREG(mode) else None
@@ -230,14 +231,9 @@ def _is_in_the_way(path: bytes, written: Tracked) -> bool:
 
 def _drop_empty_folder(full: bytes) -> None:
     """A folder where a file must be now contains only empty folders."""
-    mode = _read_mode(full)
-    if mode is None or not stat.S_ISDIR(mode):
-        return
-    folders = [full]
-    for folder in folders:  # grows during the walk
-        folders += [entry.path for entry in disk.list_entries(folder)]
-    for folder in reversed(folders):
-        os.rmdir(folder)
+    if stat.S_ISDIR(_read_mode(full) or 0):
+        for folder, _, _ in os.walk(full, topdown=False):
+            os.rmdir(folder)
 
 
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import closing
 from functools import partial
 
@@ -47,7 +47,10 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
                 handles.create_in_place(here, name, partial(os.symlink, b"".join(pieces), name, dir_fd=here))
                 stamps.append(make_stamp(os.lstat(name, dir_fd=here)))
             else:
-                stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
+                with handles.held(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666)) as fd:
+                    for piece in pieces:
+                        disk.write(fd, piece)
+                    stamps.append(make_stamp(os.fstat(fd)))
     now = clock()  # no one else wrote here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
@@ -58,15 +61,6 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
 def _create(parent: int, name: bytes, permissions: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return handles.create_in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
-
-
-def _write(fd: int, pieces: Iterator[bytes]) -> bytes:
-    try:
-        for piece in pieces:
-            disk.write(fd, piece)
-        return make_stamp(os.fstat(fd))
-    finally:
-        os.close(fd)
 
 
 def reclaim(
@@ -119,8 +113,7 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
     """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
     content decides."""
     altered = []
-    handle = handles.open_top(top)
-    try:
+    with handles.open_folder(top, b"") as handle:
         for folder in folders:
             known = found.folders.get(folder)
             for name, file in known.files.items() if known is not None else ():
@@ -128,8 +121,6 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
                 now = look_at(path, handle)
                 if (now != file.stamp or not file.sure) and not _has_content(top, path, file, now):
                     altered.append(path)
-    finally:
-        os.close(handle)
     return altered
 
 

@@ -16,7 +16,6 @@ import re
 import shutil
 import tempfile
 import threading
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +27,7 @@ from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.git_program import run_remote_git
-from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.objects import Batch, unpack
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.workspace import GitWorkspace
 from bough.ports import Merged
@@ -143,8 +142,7 @@ class Exchange:
             self._repository.git.run("unpack-objects", "-q", feed=body, objects=os.fsencode(aside))
             with Batch(objects) as batch:
                 for path in Path(aside).glob("??/*"):
-                    head, _, content = zlib.decompress(path.read_bytes()).partition(b"\0")
-                    batch.add(head.split()[0], content)
+                    batch.add(*unpack(path.read_bytes()))
                 batch.flush()
         finally:
             shutil.rmtree(aside, ignore_errors=True)

@@ -266,15 +266,19 @@ def write_tree(found: FileIndex, batch: Batch) -> bytes:
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
         entries = [(name, file.mode, file.id) for name, file in folder.files.items()]
-        # git sorts a folder as if its name ended in a slash.
-        entries += [(name + b"/", FOLDER, id) for name, id in below if id is not None]
-        entries.sort()
-        body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in entries)
+        body = format_tree(entries + [(name, FOLDER, id) for name, id in below if id is not None])
         folder.id = batch.add(b"tree", body) if body or not path else None
     found.fresh = set()
     id = found.folders[b""].id
     assert id is not None
     return id
+
+
+def format_tree(entries: Iterable[tuple[bytes, bytes, bytes]]) -> bytes:
+    """The body of a git tree from names, modes and ids."""
+    # git sorts a folder as if its name ended in a slash.
+    ordered = sorted((name + b"/" if mode == FOLDER else name, name, mode, id) for name, mode, id in entries)
+    return b"".join([b"%s %s\0%s" % (mode, name, id) for _, name, mode, id in ordered])
 
 
 def _depth(path: bytes) -> int:

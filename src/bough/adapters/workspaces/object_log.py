@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from bough.adapters.workspaces import disk
+from bough.trust import handles
 
 _HEAD = struct.Struct(">20sII")
 
@@ -117,14 +118,10 @@ def find_left_logs(folder: bytes) -> Iterator[bytes]:
         fd = disk.open_regular(entry.path)
         if fd is None:
             continue
-        try:
+        with handles.held(fd), suppress(BlockingIOError):  # its process lives
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink:  # else another process was first
                 yield entry.path
-        except BlockingIOError:  # its process lives
-            continue
-        finally:
-            os.close(fd)
 
 
 def read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -20,13 +20,16 @@ import hashlib
 import os
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.object_log import Log, find_left_logs, read_log
 from bough.core.errors import WorkspaceError
+from bough.trust import handles
 
 LOOSE_MOST = 20
 """More new objects than this are written as one pack."""
@@ -53,10 +56,6 @@ class Objects:
         self.aside = b"%s/tmp_bough_%d_%s" % (self._logs, os.getpid(), os.urandom(6).hex().encode())
         """A folder for what git itself writes; `recover` knows it by its prefix."""
 
-    def path(self, id: bytes) -> bytes:
-        name = id.hex().encode()
-        return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
-
     def empty(self) -> bool:
         """Whether nothing was ever kept."""
         return len(disk.list_entries(self.folder)) == 1 and not disk.list_entries(self.folder + b"/pack")
@@ -77,8 +76,12 @@ class Objects:
                     disk.remove(entry.path)
 
     def _pack_log(self, path: bytes) -> None:
-        read = ((id, _unpack(id, squeezed)) for id, squeezed in read_log(path))
-        objects = {id: whole for id, whole in read if whole is not None}
+        objects: dict[bytes, tuple[bytes, bytes]] = {}
+        for id, squeezed in read_log(path):
+            with suppress(zlib.error):  # the log may have come from anywhere
+                kind, body = unpack(squeezed)
+                if name_object(kind, body)[0] == id:
+                    objects[id] = kind, body
         if not objects:
             return
         with Batch(self) as batch:
@@ -86,7 +89,7 @@ class Objects:
             batch.put_in_place()
         # Their single files were never flushed: after a power cut one can be torn, and git would prefer it to the pack.
         for id in objects:
-            disk.remove(self.path(id))
+            disk.remove(find_single(self.folder, id))
 
     def keep(self, objects: dict[bytes, bytes]) -> None:
         """Make these (in the form of single files) durable through the log."""
@@ -106,7 +109,7 @@ class Batch:
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}
         self._bytes = 0
-        self._written: list[tuple[bytes, bytes]] = []
+        self._written: dict[bytes, bytes] = {}
         """Parts on disk and their final paths."""
         self._flushed: set[bytes] = set()
         """Folders that must be flushed too, because no log covers what was written to them."""
@@ -116,15 +119,15 @@ class Batch:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for part, _ in self._written:
+        for part in self._written:
             disk.remove(part)
 
     def __contains__(self, id: bytes) -> bool:
         return id in self._objects.durable or id in self._added
 
     def add(self, kind: bytes, body: bytes) -> bytes:
-        id = hashlib.sha1(b"%s %d\0" % (kind, len(body)) + body, usedforsecurity=False).digest()
-        if id not in self._objects.durable and id not in self._added:
+        id, _ = name_object(kind, body)
+        if id not in self:
             self._added.add(id)
             self._pending[id] = (kind, body)
             self._bytes += len(body)
@@ -138,13 +141,11 @@ class Batch:
             fd = disk.open_regular(path, within)
             if fd is None:
                 return None
-            try:
+            with handles.held(fd):
                 size = os.fstat(fd).st_size
                 if size <= _STREAMED:
                     return self.add(b"blob", b"".join(disk.read_pieces(fd)))
                 id = self._stream(fd, size)
-            finally:
-                os.close(fd)
             if id is not None:
                 return id
         raise WorkspaceError(f"{os.fsdecode(path)} keeps changing while bough reads it: stop what writes to it first.")
@@ -166,14 +167,15 @@ class Batch:
                 yield squeeze.compress(piece)
             yield squeeze.flush()
 
-        part = self._write_part(squeezed(), durable=True)
+        part = self._write_part(squeezed(), b"", durable=True)
         id = sha.digest()
-        if size != 0 or id in self._objects.durable or id in self._added:
-            self._written.pop()
+        if size != 0 or id in self:
+            del self._written[part]
             disk.remove(part)
             return id if size == 0 else None
         self._added.add(id)
-        self._place(self._objects.path(id), durable=True)
+        self._written[part] = find_single(self._objects.folder, id)
+        self._flushed.add(os.path.dirname(self._written[part]))
         return id
 
     def flush(self) -> None:
@@ -184,12 +186,12 @@ class Batch:
         self._added = set()
 
     def put_in_place(self) -> None:
-        for part, path in self._written:
+        for part, path in self._written.items():
             os.chmod(part, 0o444)
             self._rename(part, path)
         for folder in self._flushed:
             disk.flush_folder(folder)
-        self._written, self._flushed = [], set()
+        self._written, self._flushed = {}, set()
 
     def _rename(self, part: bytes, path: bytes) -> None:
         try:
@@ -213,49 +215,52 @@ class Batch:
             return
         loose = {}
         for id, (kind, body) in pending.items():
-            path = self._objects.path(id)
+            path = find_single(self._objects.folder, id)
             if not os.path.exists(path):
-                loose[id] = zlib.compress(b"%s %d\0" % (kind, len(body)) + body, 1)
+                loose[id] = zlib.compress(name_object(kind, body)[1], 1)
             elif len(body) > _LOGGED:  # a smaller one that is visible there is in a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.keep(logged)
         for id, squeezed in loose.items():
-            self._write_part([squeezed], durable=id not in logged)
-            self._place(self._objects.path(id), durable=id not in logged)
+            self._write_part([squeezed], find_single(self._objects.folder, id), durable=id not in logged)
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
         """One pack and its index, which is put in place last: it makes the pack visible."""
         name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
-            self._write_part(pieces, durable=True)
-            self._place(b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
+            self._write_part(pieces, b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
 
-    def _write_part(self, body: Iterable[bytes], durable: bool) -> bytes:
+    def _write_part(self, body: Iterable[bytes], path: bytes, durable: bool) -> bytes:
+        """A part that belongs at the path; empty: the caller knows it afterwards."""
         part = self._objects.part()
-        self._written.append((part, b""))
+        self._written[part] = path
         with open(part, "xb") as out:
             out.writelines(body)
             if durable:
                 out.flush()
                 disk.flush(out.fileno())
+        if durable and path:
+            self._flushed.add(os.path.dirname(path))
         return part
 
-    def _place(self, path: bytes, durable: bool) -> None:
-        """Where the part written last belongs."""
-        self._written[-1] = (self._written[-1][0], path)
-        if durable:
-            self._flushed.add(os.path.dirname(path))
+
+def name_object(kind: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The id of an object, and what a file of its own holds, before compression."""
+    whole = b"%s %d\0" % (kind, len(body)) + body
+    return hashlib.sha1(whole, usedforsecurity=False).digest(), whole
 
 
-def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
-    """Kind and body of a logged object; None when it does not match its id: the log may have come from anywhere."""
-    try:
-        whole = zlib.decompress(squeezed)
-    except zlib.error:
-        return None
-    head, _, body = whole.partition(b"\0")
-    return (head.split()[0], body) if hashlib.sha1(whole, usedforsecurity=False).digest() == id else None
+def unpack(squeezed: bytes) -> tuple[bytes, bytes]:
+    """Kind and body of an object in a file of its own."""
+    head, _, body = zlib.decompress(squeezed).partition(b"\0")
+    return head.split()[0], body
+
+
+def find_single(folder: bytes, id: bytes) -> bytes:
+    """The path of an object in a file of its own."""
+    name = id.hex().encode()
+    return b"%s/%s/%s" % (folder, name[:2], name[2:])
 
 
 def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
@@ -285,11 +290,8 @@ def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[b
 
 def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
     ids = sorted(places)
-    up_to = [0] * 256
-    for id in ids:
-        up_to[id[0]] += 1
-    for first in range(1, 256):
-        up_to[first] += up_to[first - 1]
+    firsts = Counter(id[0] for id in ids)
+    up_to = accumulate(firsts[first] for first in range(256))
     body = b"".join(
         [
             b"\xfftOc" + struct.pack(">I", 2),

@@ -30,6 +30,7 @@ from bough.adapters.workspaces.file_index import (
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
+from bough.trust import handles
 
 EXTENSION = b"BOUG"
 """An upper-case name: git may ignore the extension."""
@@ -77,12 +78,9 @@ class SavedScan(Struct, frozen=True):
 
 def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
     """The folders as they are now on disk, with their stamps."""
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with handles.held(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         for path in found.folders:
             yield path, look_at(path, handle)
-    finally:
-        os.close(handle)
 
 
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:

@@ -38,7 +38,7 @@ from bough.adapters.workspaces.file_index import (
     make_stamp,
     pause_collector,
 )
-from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.objects import Batch, name_object
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 
@@ -346,7 +346,7 @@ class _Look:
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(name, dir_fd=within)
-                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else disk.compute_text_id(target)
+                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else name_object(b"blob", target)[0]
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
                 contents = self._read_contents(path, within, info.st_size)
