@@ -265,9 +265,9 @@ async def test_an_exact_look_finds_what_a_look_at_everything_does(
             change(task.root, rng)
         exact = await exactly(task).snapshot()
         whole = scan.Scanner(task._scanner.top, task._scanner.ignores, lambda: 0).scan(
-            None, Tracked(base=workspaces._repository.listings.found(tree)), None
+            None, Tracked(base=workspaces.repository.listings.found(tree)), None
         )
-        found = workspaces._repository.listings.found(exact)
+        found = workspaces.repository.listings.found(exact)
         assert {path: file[:2] for path, file in whole.files()} == {path: file[:2] for path, file in found.files()}
     await workspaces.discard("run", "task")
     next_one = await workspaces.open("run", "next", tree, "")
@@ -309,12 +309,12 @@ async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, 
     assert known is not None
     record, found = known
     top = os.fsencode(tmp_path / "project")
-    assert record.list_changed(workspaces._repository.git, top, found) is not None
+    assert record.list_changed(workspaces.repository.git, top, found) is not None
     shutil.copy(kept, tmp_path / "copy")
     kept.unlink()
-    assert record.list_changed(workspaces._repository.git, top, found) is None
+    assert record.list_changed(workspaces.repository.git, top, found) is None
     kept.write_bytes((tmp_path / "copy").read_bytes()[:-1] + b"x")
-    assert record.list_changed(workspaces._repository.git, top, found) is None
+    assert record.list_changed(workspaces.repository.git, top, found) is None
     assert saved_scan.load(kept) is None
 
 

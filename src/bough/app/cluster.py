@@ -44,14 +44,13 @@ def open_workspaces(
     remote: str = "",
 ) -> GitWorkspaces:
     journal = find_shared_store(store)
-    if journal is None:
-        if remote:
-            raise UsageError("--remote needs --store: it is for runs on many machines.")
-        return GitWorkspaces(root, home, link_ignored, around, layered, outside)
-    from bough.adapters.workspaces.exchange import SharedWorkspaces
+    workspaces = GitWorkspaces(root, home, link_ignored, around, layered, outside)
+    if journal is not None:
+        from bough.adapters.workspaces.exchange import share
 
-    workspaces = SharedWorkspaces(root, home, link_ignored, around, layered, outside)
-    workspaces.share(journal.server, remote)
+        share(workspaces, journal.server, remote)
+    elif remote:
+        raise UsageError("--remote needs --store: it is for runs on many machines.")
     return workspaces
 
 

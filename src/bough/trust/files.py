@@ -20,7 +20,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -119,9 +119,8 @@ class Place:
             mode = os.fstat(source).st_mode
             if not stat.S_ISREG(mode):
                 raise OSError(errno.EINVAL, "is not a regular file", str(self))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            name = os.fsencode(last)
-            created = handles.create_in_place(parent, name, lambda: os.open(name, flags, 0o600, dir_fd=parent))
+            create = partial(os.open, last, handles.NEW_FILE, 0o600, dir_fd=parent)
+            created = handles.create_in_place(parent, os.fsencode(last), create)
             with os.fdopen(created, "wb") as file:
                 while piece := os.read(source, 1 << 20):
                     file.write(piece)
@@ -138,10 +137,9 @@ class Place:
         that is there passes its mode on."""
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
                 # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
-                with os.fdopen(os.open(part, flags, mode, dir_fd=parent), "wb") as file:
+                with os.fdopen(os.open(part, handles.NEW_FILE, mode, dir_fd=parent), "wb") as file:
                     file.write(body)
                     if keep_mode and self.is_regular():
                         old = os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode

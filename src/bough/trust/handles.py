@@ -18,6 +18,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_top(top: bytes, own: bool = True) -> int:

@@ -296,7 +296,7 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
         finally:
             os._exit(125)
     # To the first process of a namespace the kernel delivers only signals that it handles.
-    signal.signal(signal.SIGTERM, lambda number, frame: _end_command(command))
+    signal.signal(signal.SIGTERM, lambda number, frame: end_group(command, signal.SIGTERM))
     os.close(output)
     os.close(says)
     while True:
@@ -310,9 +310,9 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _end_command(command: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(command, signal.SIGTERM)
+def end_group(command: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(command, number)
 
 
 def _exec_command(request: dict[str, Any], output: int) -> None:

@@ -227,10 +227,7 @@ def _read_outcome(
         status = int(report.get("status", 0))
         return (status if status >= 0 else 128 - status), output
     if step != "exec":
-        confine = "it cannot be confined"
-        what = {"folder": "its folder cannot be entered", "confine": confine, "namespaces": confine}.get(
-            step, "it failed"
-        )
+        what = "its folder cannot be entered" if step == "folder" else "it cannot be confined"
         raise WorkspaceError(f"No command can run in {workspace.folder}, because {what}: {report['why']}.")
     if number in (errno.ENOENT, errno.ENOTDIR):
         return 127, os.fsencode(f"{argv[0]}: command not found\n")

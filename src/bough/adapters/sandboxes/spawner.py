@@ -141,7 +141,7 @@ class Supervisor:
             if pid:
                 return status
             if end_at is not None and time.monotonic() >= end_at:
-                _signal_group(command, signal.SIGKILL)
+                namespaces.end_group(command, signal.SIGKILL)
                 end_at = None
             wait = None if end_at is None else max(0.0, end_at - time.monotonic()) * 1000 + 1
             ready = [handle for handle, _ in poll.poll(wait)]
@@ -152,7 +152,7 @@ class Supervisor:
                     order = self._control.recv(1)
                 except ConnectionResetError:
                     order = b""
-                _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
+                namespaces.end_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
                 # The end of file stays readable for ever, and would make this loop spin. bough is gone, and the command
@@ -162,7 +162,7 @@ class Supervisor:
 
     def _end_all(self, command: int) -> bool:
         """Kill until the kernel reports no descendant left. False when one does not go."""
-        _signal_group(command, signal.SIGKILL)
+        namespaces.end_group(command, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         give_up = time.monotonic() + PATIENCE
@@ -225,8 +225,3 @@ def _start(request: dict[str, Any], output: int) -> int:
     if isinstance(started[0], StartFailed):
         raise started[0]
     return started[0]
-
-
-def _signal_group(command: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(command, number)

@@ -156,14 +156,12 @@ def _find_home() -> str:
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
     """Identify the files and folders that the mounts refer to: one that was removed and recreated is another."""
-    return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
-
-
-def _stat(path: str) -> os.stat_result | None:
-    try:
-        return Path(path).lstat()
-    except OSError:
-        return None
+    found = []
+    for source in (line[2] for line in mounts if line[2]):
+        with suppress(OSError):
+            known = Path(source).lstat()
+            found.append((known.st_dev, known.st_ino))
+    return found
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:

@@ -24,6 +24,7 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.scan import HOME, is_reserved
 from bough.core.errors import UsageError, WorkspaceError
+from bough.trust import handles
 
 
 class ApplyConflict(UsageError):
@@ -242,8 +243,7 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
     if mode == LINK:
         os.symlink(b"".join(pieces), part)
         return
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(part, flags, 0o777 if mode == EXECUTABLE else 0o666)
+    fd = os.open(part, handles.NEW_FILE, 0o777 if mode == EXECUTABLE else 0o666)
     with os.fdopen(fd, "wb") as file:
         file.writelines(pieces)
         file.flush()

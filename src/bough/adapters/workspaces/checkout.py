@@ -47,7 +47,9 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
                 handles.create_in_place(here, name, partial(os.symlink, b"".join(pieces), name, dir_fd=here))
                 stamps.append(make_stamp(os.lstat(name, dir_fd=here)))
             else:
-                with handles.held(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666)) as fd:
+                mode = 0o777 if entry.mode == EXECUTABLE else 0o666
+                create = partial(os.open, name, handles.NEW_FILE, mode, dir_fd=here)
+                with handles.held(handles.create_in_place(here, name, create)) as fd:
                     for piece in pieces:
                         disk.write(fd, piece)
                     stamps.append(make_stamp(os.fstat(fd)))
@@ -56,11 +58,6 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
         path: File(*entry, stamp, is_sure(stamp, now))
         for (path, entry), stamp in zip(wanted.items(), stamps, strict=True)
     }
-
-
-def _create(parent: int, name: bytes, permissions: int) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return handles.create_in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
 
 
 def reclaim(

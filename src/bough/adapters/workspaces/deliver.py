@@ -134,7 +134,7 @@ def _run_git(
 ) -> str:
     around = dict(os.environ) if hooks else make_environment()
     words = args if hooks else (*HARMLESS, *args)
-    done = run_git(root, words, str(root), around, feed, timeout=None)  # a hook takes as long as it takes
+    done = run_git(root, words, str(root), around, feed, endless=True)
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)

@@ -89,8 +89,6 @@ class GitWorkspaces(GitTrees):
         self._outside = outside
         self._surroundings = surroundings
         self._layered = layered
-        self._compiled: list[str] | None = None
-        self._spared: Spares | None = None
         self._generated: list[str] | None = None
         self._link_ignored = link_ignored
         self._busy: dict[Path, threading.Lock] = {}
@@ -105,17 +103,21 @@ class GitWorkspaces(GitTrees):
         prepare_checkouts(self._outside)
         return self._outside
 
-    @property
+    @cached_property
     def _spares(self) -> Spares:
-        with self._lock:
-            if self._spared is None:
-                self._spared = Spares(self._checkouts)
-                self._spared.trash.empty()
-            return self._spared
+        found = Spares(self._checkouts)
+        found.trash.empty()
+        return found
+
+    @cached_property
+    def _compiled(self) -> list[str]:
+        return built_files.list_compiled(self.ignored())
 
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
-        return person_repository.take_files(self._prepared(), self._root)
+        tree = person_repository.take_files(self._prepared(), self._root)
+        self.repository.publish(tree, "")
+        return tree
 
     @in_thread("set up the workspace of {task}")
     def open(
@@ -154,7 +156,7 @@ class GitWorkspaces(GitTrees):
             return self._busy.setdefault(place, threading.Lock())
 
     def _open_at(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
-        repository, run, task = self._repository, wanted.run, wanted.task
+        repository, run, task = self.repository, wanted.run, wanted.task
         base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
         owners = [*([wanted.lender] if wanted.lender else []), self._root]
@@ -209,7 +211,7 @@ class GitWorkspaces(GitTrees):
         )
         place = repository.branch(run, task)
         own = (repository, place, scanner, Tracked(base=base), known, owners, furnish, remake)
-        return GitWorkspace(checkout, start, scratch, mounts, *own, env)
+        return GitWorkspace(checkout, start, scratch, mounts, *own, wanted.tree, env)
 
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
@@ -240,10 +242,8 @@ class GitWorkspaces(GitTrees):
         that the person asked for, and modules built in place from sources."""
         top = os.fsencode(checkout)
         if native:
-            if self._compiled is None:
-                self._compiled = built_files.list_compiled(self.ignored())
             built_files.copy_modules(self._root, checkout, self._compiled, native)
-        for path in person_repository.load_empty_folders(self._repository.path):
+        for path in person_repository.load_empty_folders(self.repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:
             if self._comes_along(name):
@@ -261,7 +261,7 @@ class GitWorkspaces(GitTrees):
         already in the tree as it was when the run started; and it must be in the project itself, because a link there
         could lead to the person's home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
-        return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
+        return kind in ("file", "folder") and path in self.repository.ignores(self._top, [path])
 
     def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
         inside = f"{make_safe_name(run)}/{make_safe_name(task)}"
@@ -276,7 +276,7 @@ class GitWorkspaces(GitTrees):
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
         with self._reserving:  # What is being filled already is there sooner than one that begins now.
-            known = self._spares.take(part, self._repository.git)
+            known = self._spares.take(part, self.repository.git)
         try:
             found = self._fill(part, known, wanted)
         except (OSError, WorkspaceError):
@@ -294,7 +294,7 @@ class GitWorkspaces(GitTrees):
         return found
 
     def _fill(self, part: Path, known: Made | None, wanted: FileIndex) -> FileIndex:
-        git, clock, trash, top = self._repository.git, self._repository.clock, self._spares.trash, os.fsencode(part)
+        git, clock, trash, top = self.repository.git, self.repository.clock, self._spares.trash, os.fsencode(part)
         if known is None:
             part.mkdir()
             return reclaim(git, top, FileIndex(), None, wanted, clock, trash)
@@ -307,7 +307,7 @@ class GitWorkspaces(GitTrees):
         # Only bough has written there since it scanned or filled them.
         for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
             found.folders[path].stamp = found.folders[path].stamp or stamp
-        now, parts = self._repository.clock(), self._repository.path / "log"
+        now, parts = self.repository.clock(), self.repository.path / "log"
         return Made(saved_scan.save(_find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
@@ -324,12 +324,12 @@ class GitWorkspaces(GitTrees):
             shared_folders.unshare(self._top, top)
             return []
         paths = list(shared_folders.find_candidates(self._top, self._layered()))
-        ignored = self._repository.ignores(self._top, paths) if paths else set()
+        ignored = self.repository.ignores(self._top, paths) if paths else set()
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""
-        return person_repository.list_ignored(self._repository.git, self._root)
+        return person_repository.list_ignored(self.repository.git, self._root)
 
     @in_thread("set up a workspace for {task}")
     def reserve(self, run: str, task: str, tree: str) -> None:

@@ -165,10 +165,12 @@ def run_git(
     folder: str,
     env: dict[str, str],
     feed: bytes = b"",
-    timeout: float | None = _LONGEST,
+    endless: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
+    """`endless`: it may start programs of the person's, which take as long as they take."""
+    limit = None if endless else _LONGEST
     try:
-        return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=timeout)
+        return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=limit)
     except subprocess.TimeoutExpired as error:
         raise WorkspaceError(
             f"git took more than {_LONGEST:g} s in {folder}: look for pipes, endless files or a slow disk there."

@@ -6,7 +6,6 @@ Wraps other workspaces. A service lives as long as its checkout, and at most as 
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
 from bough.core.settings.service import ENDING, Service
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
+from bough.trust.programs import make_shell_argv
 
 LIMIT = 20_000_000
 SHOWN = 2_000
@@ -99,7 +99,7 @@ class ProvisionedWorkspaces(Struct, eq=False):
         own = {"PORT": str(port), "DATA": str(data)}
         if service.before:
             await self._run_once(beside, service.before, f"[services.{name}] before", own, service.timeout)
-        argv = _make_shell_argv(service.run)
+        argv = make_shell_argv(service.run)
         running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
         workspace.services.append(running)
         await self._wait_until_ready(beside, name, service, running, own)
@@ -151,14 +151,10 @@ class ProvisionedWorkspaces(Struct, eq=False):
         self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float
     ) -> Finished:
         return await self._sandbox.run(
-            _make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
+            make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
         )
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:
     """Where the services of a checkout keep their files."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")
-
-
-def _make_shell_argv(command: str) -> list[str]:
-    return [shutil.which("bash") or "sh", "-c", command]

@@ -95,6 +95,10 @@ class Repository:
         self.objects = Objects(self.path, self.existing)
         self.listings = TreeCache(self._list)
         self._clock = os.fsencode(self.path / "clock")
+        self.fetch: Callable[[str], None] = lambda tree: None
+        """Brings a tree that another machine made here; see `exchange.share`."""
+        self.publish: Callable[[str, str], None] = lambda tree, base: None
+        """Lets other machines have a tree before its name is published. `base`: one that shares much with it."""
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
@@ -121,6 +125,7 @@ class Repository:
 
     def _list(self, id: str) -> FileIndex:
         """The objects of a tree are durable, because its id was published."""
+        self.fetch(id)
         found, folders = FileIndex(), {b"": bytes.fromhex(require_tree_id(id))}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")

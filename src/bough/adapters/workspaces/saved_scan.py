@@ -71,7 +71,13 @@ class SavedScan(Struct, frozen=True):
             asked = asked or asking.submit(git.list_altered, top, self.place)
             folders = {path for path, stamp in list_stamps(top, before) if not stamp or self.folders.get(path) != stamp}
             altered = asked.result()
-        if altered is None or _read_seal(self.place) != self.seal:  # without the file, git would report nothing
+        try:
+            with self.place.open("rb") as file:
+                file.seek(-_SEAL, os.SEEK_END)
+                same = file.read() == self.seal
+        except OSError:
+            same = False
+        if altered is None or not same:  # without the file, git would report nothing
             return None
         return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
 
@@ -164,12 +170,3 @@ def _read_kept(kept: _Kept) -> FileIndex | None:
         found.folders[where] = Folder(files, ignored=set(ignored), rules=rules, id=id, stamp=stamp)
     found.bare = {where for where, folder in found.folders.items() if where and folder.bare}
     return found
-
-
-def _read_seal(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(-_SEAL, os.SEEK_END)
-            return file.read()
-    except OSError:
-        return b""

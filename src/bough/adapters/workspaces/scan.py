@@ -272,11 +272,14 @@ class _Look:
             self._tracked.add(self._by.embedded(path))
         reserved = {item.name for item in items if is_reserved(item.name) or (not path and item.name.lower() == HOME)}
         folder.other |= reserved
-        return [
-            item
+        shared = {
+            item.name
             for item in items
-            if item.name not in reserved and not (item.kind == LINK and self._is_shared(path, folder, item.name))
-        ]
+            if item.kind == LINK
+            and self._by.shared(whole := join_path(path, item.name), join_path(self._by.top, whole))
+        }
+        folder.shared = bool(shared)
+        return [item for item in items if item.name not in reserved | shared]
 
     def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
         """Files of the folder that are kept, if they still exist."""
@@ -285,13 +288,6 @@ class _Look:
         if self._settled:
             return before.files
         return {name: file for name, file in before.files.items() if join_path(path, name) in self._tracked}
-
-    def _is_shared(self, path: bytes, folder: Folder, name: bytes) -> bool:
-        """A link that bough itself made."""
-        whole = join_path(path, name)
-        shared = self._by.shared(whole, join_path(self._by.top, whole))
-        folder.shared |= shared
-        return shared
 
     def _handle_known(
         self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]

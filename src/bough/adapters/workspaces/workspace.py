@@ -87,6 +87,8 @@ class GitWorkspace(Struct, eq=False):
     """Restores what comes from the person's set-up and is not a link to a heavy folder."""
     _remake: Callable[[str], GitWorkspace]
     """Recreates the checkout from a tree."""
+    _last: str
+    """The tree that it had last."""
     env: Mapping[str, str] = {}
     _marked: FileIndex = field(default_factory=FileIndex)
     _busy: threading.Lock = field(default_factory=threading.Lock)
@@ -120,12 +122,15 @@ class GitWorkspace(Struct, eq=False):
             # The agent may change its own .git. A person whose shell shows the branch there would run what it names.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
-        return id.hex()
+        self._repository.publish(id.hex(), self._last)
+        self._last = id.hex()
+        return self._last
 
     @in_thread("restore the files of {self.root}")
     def restore(self, tree: str) -> None:
         with self._busy:
             wanted = self._repository.listings.found(tree)
+            self._last = tree
             # Should this fail half-way, what was known no longer holds.
             before, self._found = self._found, None
             try:
