@@ -237,12 +237,11 @@ def _has_python(base: Path) -> bool:
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
     source = realpath(mount.source)
-    target = realpath(mount.target or mount.source)
     if not exists(source):
         return
     if mount.mode == "overlay" and isdir(source):
         for name in ("files", "work"):
             (changes / name).mkdir(parents=True, exist_ok=True)
-        yield ["over", target, source, realpath(changes)]
+        yield ["over", source, source, realpath(changes)]
     else:
-        yield ["lent", target, source, ""]
+        yield _make_line("lent", source)

@@ -41,10 +41,6 @@ class WorkspacePath(Struct, frozen=True):
     shown: str
     """The path as the model knows it: relative to where it starts."""
 
-    @property
-    def path(self) -> Path:
-        return Path(self.root, *self.steps)
-
 
 def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
     """The place that a model's path means. `Refusal` when it may not go there."""

@@ -15,6 +15,7 @@ from bough.adapters.workspaces.checkout_watch import ChangedFolders
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     LINK,
+    NO_FOLDER,
     Entry,
     File,
     FileIndex,
@@ -80,7 +81,7 @@ def reclaim(
     with pause_collector(), closing(handles.Folders(top, own=True, make=True)) as folders:
         while waiting:
             path = waiting.pop()
-            here, there = known.folders.get(path) or Folder(), wanted.folders[path]
+            here, there = known.folders.get(path, NO_FOLDER), wanted.folders[path]
             inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
             waiting += [join_path(path, name) for name in inner]
             if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
@@ -112,8 +113,7 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
     altered = []
     with handles.open_folder(top, b"") as handle:
         for folder in folders:
-            known = found.folders.get(folder)
-            for name, file in known.files.items() if known is not None else ():
+            for name, file in found.folders.get(folder, NO_FOLDER).files.items():
                 path = join_path(folder, name)
                 now = look_at(path, handle)
                 if (now != file.stamp or not file.sure) and not _has_content(top, path, file, now):

@@ -101,6 +101,9 @@ class Folder(Struct):
         return not (self.files or self.folders or self.ignored or self.shared)
 
 
+NO_FOLDER = Folder()
+
+
 class FileIndex(Struct):
     """All folders by path."""
 
@@ -285,16 +288,12 @@ def _depth(path: bytes) -> int:
     return path.count(b"/") + 1 if path else 0
 
 
-_NONE = Folder()
-
-
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
     """The files that differ between the two. Folders with the same tree are not entered."""
     waiting = [b""]
     while waiting:
         path = waiting.pop()
-        here, there = one.folders.get(path), other.folders.get(path)
-        here, there = here or _NONE, there or _NONE
+        here, there = one.folders.get(path, NO_FOLDER), other.folders.get(path, NO_FOLDER)
         known = path not in one.fresh and path not in other.fresh
         if known and here.id is not None and here.id == there.id:
             continue

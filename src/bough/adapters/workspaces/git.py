@@ -27,7 +27,6 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import (
     agent_repository,
-    built_files,
     checkout_watch,
     disk,
     ownership,
@@ -35,6 +34,7 @@ from bough.adapters.workspaces import (
     saved_scan,
     shared_folders,
     spares,
+    surroundings,
 )
 from bough.adapters.workspaces.checkout import reclaim
 from bough.adapters.workspaces.file_index import FileIndex, Tracked
@@ -81,13 +81,13 @@ class GitWorkspaces(GitTrees):
         root: Path,
         home: Path,
         link_ignored: bool,
-        surroundings: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
+        around: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
         layered: Callable[[], bool] = lambda: False,
         outside: Path | None = None,
     ) -> None:
         super().__init__(root, home)
         self._outside = outside
-        self._surroundings = surroundings
+        self._surroundings = around
         self._layered = layered
         self._generated: list[str] | None = None
         self._link_ignored = link_ignored
@@ -111,7 +111,7 @@ class GitWorkspaces(GitTrees):
 
     @cached_property
     def _compiled(self) -> list[str]:
-        return built_files.list_compiled(self.ignored())
+        return surroundings.list_compiled(self.ignored())
 
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
@@ -196,9 +196,9 @@ class GitWorkspaces(GitTrees):
         scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
         start = find_start(checkout, wanted.folder)
         installed = self._surroundings.environment is not None
-        native = built_files.list_sources(path for path, _ in base.files()) if installed else []
+        native = surroundings.list_sources(path for path, _ in base.files()) if installed else []
         if self._generated is None:
-            found_there = built_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
+            found_there = surroundings.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
             self._generated = [name for name in found_there if self._comes_along(name)]
         furnish = partial(self._furnish, checkout, native)
         furnish()
@@ -242,7 +242,7 @@ class GitWorkspaces(GitTrees):
         that the person asked for, and modules built in place from sources."""
         top = os.fsencode(checkout)
         if native:
-            built_files.copy_modules(self._root, checkout, self._compiled, native)
+            surroundings.copy_modules(self._root, checkout, self._compiled, native)
         for path in person_repository.load_empty_folders(self.repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:

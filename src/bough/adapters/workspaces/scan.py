@@ -28,6 +28,7 @@ from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     FOLDER,
     LINK,
+    NO_FOLDER,
     PLAIN,
     File,
     FileIndex,
@@ -209,11 +210,11 @@ class _Look:
         looked = {path: Folder() for path in paths}
         self._found.looked += len(looked)
         for path, folder in looked.items():
-            before = self._before.folders.get(path)
+            before = self._before.folders.get(path, NO_FOLDER)
             for entry in self._entries(path, folder, before):
                 if not self._handle_known(path, folder, before, entry, below):
                     unknown.append((path, join_path(path, entry.name), entry))
-            if before is not None and self._settled and folder.rules != before.rules:
+            if before is not NO_FOLDER and self._settled and folder.rules != before.rules:
                 self.rules_changed = True
         if unknown:
             ignored = self._by.ignores([whole for _, whole, _ in unknown])
@@ -222,7 +223,7 @@ class _Look:
                 if whole in ignored:
                     folder.ignored.add(entry.name + b"/" if entry.kind == FOLDER else entry.name)
                 else:
-                    self._keep(path, folder, self._before.folders.get(path), entry, below)
+                    self._keep(path, folder, self._before.folders.get(path, NO_FOLDER), entry, below)
         for path, folder in looked.items():
             self._settle(path, folder)
         return below
@@ -232,13 +233,13 @@ class _Look:
         for name in known.folders if known is not None else ():
             if name not in folder.folders:
                 self._found.drop(join_path(path, name))
-        before = self._before.folders.get(path)
-        same = before is not None and path not in self._before.fresh and _has_same_tree(folder, before)
-        if same and before is not None:
+        before = self._before.folders.get(path, NO_FOLDER)
+        same = before is not NO_FOLDER and path not in self._before.fresh and _has_same_tree(folder, before)
+        if same:
             folder.id = before.id
         self._found.settle(path, folder, changed=not same)
 
-    def _entries(self, path: bytes, folder: Folder, before: Folder | None) -> list[Item]:
+    def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
         """What there is to decide on: files, links and folders except those that are never kept. An unchanged file is
         put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
@@ -249,7 +250,10 @@ class _Look:
             if self._by.watch is not None:
                 self._by.watch.cover(path, handle)
             folder.stamp = make_stamp(os.fstat(handle))
-            items = _list_items(handle, folder, self._find_surely_kept(path, before))
+            kept = before.files  # if they still exist
+            if not self._settled:
+                kept = {name: file for name, file in kept.items() if join_path(path, name) in self._tracked}
+            items = _list_items(handle, folder, kept)
         except (FileNotFoundError, NotADirectoryError):
             if not path:
                 raise
@@ -279,37 +283,25 @@ class _Look:
             and self._by.shared(whole := join_path(path, item.name), join_path(self._by.top, whole))
         }
         folder.shared = bool(shared)
-        return [item for item in items if item.name not in reserved | shared]
+        never = reserved | shared
+        return [item for item in items if item.name not in never]
 
-    def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
-        """Files of the folder that are kept, if they still exist."""
-        if before is None:
-            return {}
-        if self._settled:
-            return before.files
-        return {name: file for name, file in before.files.items() if join_path(path, name) in self._tracked}
-
-    def _handle_known(
-        self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]
-    ) -> bool:
+    def _handle_known(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> bool:
         """Handle an entry that needs no question to git."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
             folder.rules = self._read_rules(path)
-        if before is not None and self._settled:
-            marked = name + b"/" if is_folder else name
-            if marked in before.ignored:
-                folder.ignored.add(marked)
-                return True
-            kept = name in (before.folders if is_folder else before.files)
-        else:
-            kept = False
+        marked = name + b"/" if is_folder else name
+        if self._settled and marked in before.ignored:
+            folder.ignored.add(marked)
+            return True
+        kept = self._settled and name in (before.folders if is_folder else before.files)
         if kept or self._tracked.keeps(join_path(path, name), is_folder):
             self._keep(path, folder, before, entry, below)
             return True
         return False
 
-    def _keep(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> None:
+    def _keep(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> None:
         name = entry.name
         if entry.kind == FOLDER:
             folder.folders[name] = None
@@ -317,12 +309,11 @@ class _Look:
             if self._whole is None or whole in self._whole or whole not in self._found.folders:
                 self._found.drop(whole)
                 below.append(whole)
-            return
-        file = self._read_file(path, name, before.files.get(name) if before is not None else None)
-        if file is not None:
+        elif (file := self._read_file(path, name, before.files.get(name))) is not None:
             folder.files[name] = file
 
     def _read_file(self, folder: bytes, name: bytes, before: File | None) -> File | None:
+        id: bytes | None
         try:
             within = self._folders.at(folder)
             info = os.stat(name, dir_fd=within, follow_symlinks=False)
@@ -345,13 +336,10 @@ class _Look:
                 mode, id = LINK, self._batch.add(b"blob", target) if self._batch else name_object(b"blob", target)[0]
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
-                contents = self._read_contents(path, within, info.st_size)
-                if contents is None:
-                    return None
-                id = contents
+                id = self._read_contents(path, within, info.st_size)
         except (FileNotFoundError, NotADirectoryError):  # gone since its folder was read
             return None
-        return File(mode, id, stamp, is_sure(stamp, self._now))
+        return File(mode, id, stamp, is_sure(stamp, self._now)) if id is not None else None
 
     def _read_rules(self, folder: bytes) -> bytes:
         try:

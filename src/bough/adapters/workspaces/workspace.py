@@ -16,10 +16,10 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk, shared_folders
+from bough.adapters.workspaces.agent_repository import Stamp, disarm
 from bough.adapters.workspaces.apply import format_path
 from bough.adapters.workspaces.checkout import find_altered, restore
-from bough.adapters.workspaces.file_index import FileIndex, Folder, Tracked, join_path, write_tree
-from bough.adapters.workspaces.git_settings import Stamp, disarm
+from bough.adapters.workspaces.file_index import NO_FOLDER, FileIndex, Tracked, join_path, write_tree
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.scan import Scanner
@@ -82,7 +82,7 @@ class GitWorkspace(Struct, eq=False):
     _found: FileIndex | None
     """The files as they were last seen, when that is known."""
     _lenders: Sequence[Path]
-    """Whose installed packages it has: another checkout's, the person's."""
+    """The tops from which it has installed packages: another checkout's, the person's."""
     _furnish: Callable[[], None]
     """Restores what comes from the person's set-up and is not a link to a heavy folder."""
     _remake: Callable[[str], GitWorkspace]
@@ -213,7 +213,7 @@ def find_others(found: FileIndex, wanted: FileIndex) -> Iterator[bytes]:
     waiting = [b""]
     while waiting:
         path = waiting.pop()
-        here, there = found.folders[path], wanted.folders.get(path) or Folder()
+        here, there = found.folders[path], wanted.folders.get(path, NO_FOLDER)
         for name in here.folders:
             whole = join_path(path, name)
             known = wanted.folders.get(whole)
