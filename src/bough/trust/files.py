@@ -35,8 +35,9 @@ _NO_MAGIC, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.ENXIO, errno.EACCES, errno.ENAMETOOLONG)
 
-Kind = Literal["file", "folder", "link", "other", ""]
+Kind = Literal["file", "folder", "link", "pipe", "socket", "device", ""]
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+_KINDS |= {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
 class Place:
@@ -72,7 +73,7 @@ class Place:
                 if self._links and stat.S_ISLNK(found.st_mode):
                     with self._opened(os.O_NONBLOCK) as handle:
                         found = os.fstat(handle)
-                return _KINDS.get(stat.S_IFMT(found.st_mode), "other")
+                return _KINDS.get(stat.S_IFMT(found.st_mode), "device")
         except OSError as error:
             if error.errno in _NOT_THERE:
                 return ""
@@ -179,7 +180,7 @@ def read_own(path: Path, most: int = LONGEST) -> bytes:
 def _get_kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_symlink():
         return "link"
-    return "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else "device"
 
 
 def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> int:

@@ -15,8 +15,8 @@ import socket
 import stat
 import struct
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,15 @@ class StartFailed(Exception):
         if why:
             failed.report = json.loads(why)
         return failed
+
+
+@contextmanager
+def doing(step: str, what: str = "") -> Iterator[None]:
+    """A step of starting a command, whose error is a `StartFailed`."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise StartFailed(step, error, what) from error
 
 
 def landlock_abi() -> int:

@@ -14,7 +14,7 @@ import stat
 from contextlib import suppress
 
 from bough.adapters.sandboxes import kernel
-from bough.adapters.sandboxes.kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, StartFailed
+from bough.adapters.sandboxes.kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC
 
 MS_SLAVE = 0x80000
 MNT_DETACH = 2
@@ -49,10 +49,8 @@ def build_mounts(mounts: list[list[str]]) -> None:
     os.mkdir(NEW + NOTHING)
     sealed = [NEW]
     for kind, target, source, more in mounts:
-        try:
+        with kernel.doing("namespaces", f"{kind} {target}: "):
             _mount(kind, target, source, more, sealed, sources)
-        except OSError as error:
-            raise StartFailed("namespaces", error, f"{kind} {target}: ") from error
     os.rmdir(NEW + NOTHING)
     # Sealed at the end, since places to mount at are still made in them until then.
     for place in reversed(sealed):
@@ -69,12 +67,9 @@ def build_mounts(mounts: list[list[str]]) -> None:
 
 def _open_source(source: str) -> int:
     """Never through a link at the end: bough opens exactly what it checked."""
-    try:
-        handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise StartFailed("namespaces", error) from error
+    handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     if stat.S_ISLNK(os.fstat(handle).st_mode):
-        raise StartFailed("namespaces", OSError(errno.ELOOP, "is a link", source))
+        raise OSError(errno.ELOOP, "is a link", source)
     return handle
 
 

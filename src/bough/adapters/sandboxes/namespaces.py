@@ -74,12 +74,10 @@ class Keeper:
         """It sends `.` when it waits for its users to be mapped, and finally either `.` or the error."""
         why = os.read(ready, 1)
         if why == b".":
-            try:
+            with kernel.doing("namespaces", "users cannot be mapped: "):
                 if not self._joins:
                     # From outside, since a process cannot map more than itself in a namespace that it has just made.
                     _map_ids(self._pid)
-            except OSError as error:
-                raise StartFailed("namespaces", error, "users cannot be mapped: ") from error
             # Now, because it soon becomes inaccessible to others.
             self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
@@ -171,37 +169,10 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
     """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command also
     gets its own processes and IPC."""
     try:
-        os.setsid()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        # Commands inherit it. They could not set it themselves: their own entry in /proc is root's by then.
-        limits.be_first_to_go()
-        network = space["network"]
-        for handle, kind in zip(joins, SHARED.values(), strict=False):
-            kernel.enter_namespace(handle, kind)
-            os.close(handle)
-        # Mounts are never shared: each keeper builds its own view, of one workspace.
-        own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
-        kernel.unshare(NEW_MOUNTS | own)
-        os.write(ready, b".")
-        if not link.recv(1):
-            return
-        # Only now: entering a user namespace changes credentials, and that clears this setting.
-        kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # Nobody of the same user, and so no command, can trace the keeper or read its memory through /proc.
-        kernel.prctl(PR_SET_DUMPABLE, 0)
-        if not network["shared"]:
-            kernel.raise_loopback()
-        if not joins and (network["hosts"] or network["ports"]):
-            listeners = relay.listen(network)
-            socket.send_fds(link, [b"."], [listener.fileno() for listener in listeners])
-            for listener in listeners:
-                listener.close()
-        build_mounts(space["mounts"])
+        with kernel.doing("namespaces"):
+            _enter(space, link, ready, joins)
     except StartFailed as failed:
         os.write(ready, str(failed).encode())
-        return
-    except OSError as error:
-        os.write(ready, str(StartFailed("namespaces", error)).encode())
         return
     os.write(ready, b".")
     os.close(ready)
@@ -219,6 +190,35 @@ def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: S
         link.send(pid.to_bytes(4, "big"))
         os.close(output)
         os.close(says)
+
+
+def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Commands inherit it. They could not set it themselves: their own entry in /proc is root's by then.
+    limits.be_first_to_go()
+    network = space["network"]
+    for handle, kind in zip(joins, SHARED.values(), strict=False):
+        kernel.enter_namespace(handle, kind)
+        os.close(handle)
+    # Mounts are never shared: each keeper builds its own view, of one workspace.
+    own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
+    kernel.unshare(NEW_MOUNTS | own)
+    os.write(ready, b".")
+    if not link.recv(1):
+        os._exit(125)
+    # Only now: entering a user namespace changes credentials, and that clears this setting.
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    # Nobody of the same user, and so no command, can trace the keeper or read its memory through /proc.
+    kernel.prctl(PR_SET_DUMPABLE, 0)
+    if not network["shared"]:
+        kernel.raise_loopback()
+    if not joins and (network["hosts"] or network["ports"]):
+        listeners = relay.listen(network)
+        socket.send_fds(link, [b"."], [listener.fileno() for listener in listeners])
+        for listener in listeners:
+            listener.close()
+    build_mounts(space["mounts"])
 
 
 def _list_kernel_settings() -> list[str]:
@@ -254,11 +254,10 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
     """The first process of the namespace: confine, start the command, reap until it has ended."""
     status = 125
     try:
-        status = _run_command(request, output, says)
+        with kernel.doing("namespaces"):
+            status = _run_command(request, output, says)
     except StartFailed as failed:
         os.write(says, str(failed).encode())
-    except (OSError, ValueError) as error:
-        os.write(says, str(StartFailed("namespaces", error)).encode())
     finally:
         os._exit(status)
 
@@ -279,14 +278,10 @@ def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
     # Before it is confined: its place in the order of victims is a file of /proc, which it may not write to then.
     limits.limit_process(0, own_users=True)
-    try:
+    with kernel.doing("folder"):
         os.chdir(request["cwd"])
-    except OSError as error:
-        raise StartFailed("folder", error) from error
-    try:
+    with kernel.doing("confine"):
         kernel.confine(request["writable"], request["abi"], tuple(request["families"]))
-    except OSError as error:
-        raise StartFailed("confine", error) from error
     command = os.fork()
     if command == 0:
         try:

@@ -14,8 +14,9 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -146,31 +147,29 @@ class ProcessSandbox:
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         mark = _make_mark(workspace)
-        own = self._view is not None and self.network.mode != "on" and mark not in self._networks
-        if own:
-            service = await self._serve_first(argv, workspace, limit, env)
+        run = partial(self.run, argv, workspace=workspace, timeout=EVER, limit=limit, env=env)
+        if self._view is not None and self.network.mode != "on" and mark not in self._networks:
+            service = await self._serve_first(mark, run)
         else:
-            service = asyncio.create_task(self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env))
+            service = asyncio.create_task(run())
         self._serving.setdefault(mark, set()).add(service)
         service.add_done_callback(lambda ended: self._has_ended(mark, ended))
         return service
 
     async def _serve_first(
-        self, argv: Sequence[str], workspace: WorkFolder, limit: int, env: Mapping[str, str]
+        self, mark: str, run: Callable[..., Coroutine[Any, Any, Finished]]
     ) -> asyncio.Task[Finished]:
         """A service whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
-        service = asyncio.create_task(
-            self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env, handles=[theirs.fileno()])
-        )
+        service = asyncio.create_task(run(handles=[theirs.fileno()]))
         waiting = asyncio.create_task(arrived.wait())
         try:
             await asyncio.wait((waiting, service), return_when=asyncio.FIRST_COMPLETED)
             if arrived.is_set():
                 _, handles, _, _ = socket.recv_fds(link, 1, SHARED)
-                self._networks[_make_mark(workspace)] = handles
+                self._networks[mark] = handles
         except BaseException:
             service.cancel()
             raise

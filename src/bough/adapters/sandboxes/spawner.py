@@ -193,31 +193,30 @@ def _start(request: dict[str, Any], output: int) -> int:
     Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
     command without a fork of Python, and this process stays unconfined, and out of the command's reach.
     """
-    step = "folder"
     started: list[int | StartFailed] = []
 
     def start() -> None:
-        nonlocal step
         try:
-            os.chdir(request["cwd"])
-            step = "confine"
-            if request["writable"] is not None:
-                kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
-            step = "exec"
+            with kernel.doing("folder"):
+                os.chdir(request["cwd"])
+            with kernel.doing("confine"):
+                if request["writable"] is not None:
+                    kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
             argv, env = request["argv"], request["env"]
-            # In a session of its own, without input, and with its output and errors combined.
-            pid = os.posix_spawn(
-                namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
-                argv,
-                env,
-                file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
-                setsid=True,
-                setsigmask=(),
-                setsigdef=RESET,
-            )
+            with kernel.doing("exec"):
+                # In a session of its own, without input, and with its output and errors combined.
+                pid = os.posix_spawn(
+                    namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
+                    argv,
+                    env,
+                    file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
+                    setsid=True,
+                    setsigmask=(),
+                    setsigdef=RESET,
+                )
             started.append(pid)
-        except (OSError, ValueError) as error:
-            started.append(StartFailed(step, error))
+        except StartFailed as failed:
+            started.append(failed)
 
     thread = threading.Thread(target=start)
     thread.start()

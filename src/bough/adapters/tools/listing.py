@@ -30,13 +30,13 @@ class List(Struct, frozen=True, forbid_unknown_fields=True):
 
 def list_folder(arguments: List, bench: Bench) -> ToolResult:
     place = paths.resolve_path(bench.workspace, arguments.path)
-    what = paths.find_kind(place)
-    if what == "missing":
+    what = place.beneath.kind
+    if not what:
         raise Refusal(f"There is no folder `{place.shown}`.{suggestions.suggest_paths(place, bench.workspace)}")
     if what != "folder":
         raise Refusal(f"`{place.shown}` is a {what}, not a folder{': use `read`' if what == 'file' else ''}.")
     tree = [f"{place.shown}/"]
-    with paths.open_folder(place, place.steps) as folder:
+    with handles.open_folder(os.fsencode(place.root), os.fsencode("/".join(place.steps))) as folder:
         for line in _walk_tree(folder, arguments.depth, 1):
             if len(tree) > _ENTRIES:
                 tree.append("… (more: list a folder below, or a smaller depth)")

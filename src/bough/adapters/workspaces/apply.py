@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path
+from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path, list_parents
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.scan import HOME, is_reserved
@@ -89,7 +89,12 @@ class Applying(Struct, eq=False):
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = Tracked(move.path for move in writes)
-        blocking = {move.path for move in removals if _is_in_the_way(move.path, written)}
+        # A file where a folder must be, or in a folder where a file must be.
+        blocking = {
+            move.path
+            for move in removals
+            if move.path in written.folders or not written.paths.isdisjoint(list_parents(move.path))
+        }
         try:
             # A file is removed only at the very end, unless it stands in a new one's way.
             self._remove_all([move for move in removals if move.path in blocking])
@@ -106,14 +111,12 @@ class Applying(Struct, eq=False):
         present = self._read_present(move.path)
         if present == move.target:
             return False
+        if move.target is None and (present == _FOLDER or isinstance(present, _Behind)):
+            return False
         if isinstance(present, _Behind):
-            if move.target is None:
-                return False
             return True if move.base is None and self._is_removed(present.path) else None
         if present == _FOLDER:
-            if move.target is None:
-                return False
-            return True if all(self._is_removed(path) for path in self._list_inside(move.path)) else None
+            return True if all(map(self._is_removed, self._list_inside(move.path))) else None
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
@@ -132,9 +135,7 @@ class Applying(Struct, eq=False):
                     yield join_path(folder, entry.name)
 
     def _read_present(self, path: bytes) -> _Present:
-        parts = path.split(b"/")
-        for count in range(1, len(parts)):
-            parent = b"/".join(parts[:count])
+        for parent in list_parents(path):
             mode = _read_mode(join_path(self.top, parent))
             if mode is None:
                 return None
@@ -187,9 +188,7 @@ class Applying(Struct, eq=False):
             self._touched.add(folder)
 
     def _make_folders(self, path: bytes) -> None:
-        parts = path.split(b"/")
-        for count in range(1, len(parts)):
-            folder = join_path(self.top, b"/".join(parts[:count]))
+        for folder in (join_path(self.top, parent) for parent in list_parents(path)):
             mode = _read_mode(folder)
             if mode is None:
                 os.mkdir(folder)
@@ -218,16 +217,6 @@ def _read_mode(full: bytes) -> int | None:
         return os.lstat(full).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _is_in_the_way(path: bytes, written: Tracked) -> bool:
-    """A file where a folder must be, or in a folder where a file must be."""
-    if path in written.folders:
-        return True
-    while path := path.rpartition(b"/")[0]:
-        if path in written.paths:
-            return True
-    return False
 
 
 def _drop_empty_folder(full: bytes) -> None:

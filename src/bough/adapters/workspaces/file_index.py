@@ -145,8 +145,7 @@ class FileIndex(Struct):
 
     def replace(self, path: bytes, file: File) -> None:
         """Put a file in its place, whatever was there or on the way."""
-        parts = path.split(b"/")
-        for above in (b"/".join(parts[:n]) for n in range(1, len(parts))):
+        for above in list_parents(path):
             if self.file(above) is not None:
                 self.remove(above)
         if path in self.folders:
@@ -261,6 +260,12 @@ class Tracked:
 
 def join_path(folder: bytes, name: bytes) -> bytes:
     return b"%s/%s" % (folder, name) if folder else name
+
+
+def list_parents(path: bytes) -> list[bytes]:
+    """The folders that a path is in, from the top."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def write_tree(found: FileIndex, batch: Batch) -> bytes:

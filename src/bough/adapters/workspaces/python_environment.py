@@ -55,9 +55,7 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
     active = _find_active(env)
     if active is not None and active.is_relative_to(root):
         return Environment(active, active.relative_to(root).as_posix(), "$VIRTUAL_ENV")
-    for place in (here, *here.parents):
-        if not place.is_relative_to(root):
-            break
+    for place in (place for place in (here, *here.parents) if place.is_relative_to(root)):
         inside = Place(root, "" if place == root else place.relative_to(root).as_posix(), links=True)
         if (found := _find_in_folder(inside)) is not None:
             return Environment(found.shown, found.name)
