@@ -90,22 +90,19 @@ class Git:
         with process.stdout as stream:
             try:
                 for id in ids:
-                    yield from self._read_next(id, stream)
+                    head = stream.readline().split()
+                    if len(head) != 3 or head[1] != b"blob":
+                        raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
+                    pieces = _read_pieces(stream, int(head[2]), self.repo)
+                    yield pieces
+                    for _ in pieces:  # what the caller did not read
+                        pass
+                    stream.read(1)
             finally:
                 watch.cancel()
                 # In `finally`, as the caller may stop in the middle: git would wait for ever to write the rest.
                 process.kill()
                 process.wait()
-
-    def _read_next(self, id: bytes, stream: IO[bytes]) -> Iterator[Iterator[bytes]]:
-        head = stream.readline().split()
-        if len(head) != 3 or head[1] != b"blob":
-            raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
-        pieces = _read_pieces(stream, int(head[2]), self.repo)
-        yield pieces
-        for _ in pieces:  # what the caller did not read
-            pass
-        stream.read(1)
 
     def _environment(self) -> dict[str, str]:
         """bough's repository is as bough set it up: a person's settings do not affect it."""

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from bough.adapters.workspaces.apply import format_path
 from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entry, format_tree
 from bough.adapters.workspaces.git_program import Git, find_git_version
 from bough.adapters.workspaces.objects import Batch, Objects, find_single, name_object, unpack
@@ -30,6 +31,7 @@ from bough.core.merge.conflict_hunks import (
     parse_conflicts,
     unite_additions,
 )
+from bough.ports import Merged
 
 NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""
@@ -52,21 +54,10 @@ class PathConflict(NamedTuple):
     """The file in the base (1), ours (2) and theirs (3), where it exists."""
 
 
-class Joined(Struct, frozen=True):
-    """The result."""
-
-    tree: bytes
-    marked: bytes
-    """The same, but with markers also in `both`."""
-    conflicts: tuple[PathConflict, ...] = ()
-    both: tuple[bytes, ...] = ()
-    """Texts that have the additions of both sides."""
-
-
-def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Joined:
+def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Merged:
     """The merged tree, which is durable, and what in it needs a decision."""
     if base in (ours, theirs) or ours == theirs:
-        return Joined(tree := theirs if base == ours else ours, tree)
+        return Merged((theirs if base == ours else ours).hex())
     aside = _Aside(objects)
     # merge-tree wants commits to find the base by; older versions have no option to name it (--merge-base came with
     # 2.40).
@@ -82,9 +73,9 @@ def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: by
     tree, *parts = out.split(b"\0")
     with Batch(objects) as batch:
         labels = tuple(side.encode() for side in sides)
-        joined = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_parse_conflicts(parts)))
+        merged = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_parse_conflicts(parts)))
         batch.flush()
-    return joined
+    return merged
 
 
 def _explain_error(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) -> WorkspaceError:
@@ -147,13 +138,19 @@ class _Joining(Struct, eq=False):
     """Folders that were written here, and are not on disk yet."""
     adopted: set[bytes] = field(default_factory=set)
 
-    def join(self, found: list[PathConflict]) -> Joined:
-        left = tuple(each for each in map(self._rename_sides, found) if not self._settle(each))
+    def join(self, found: list[PathConflict]) -> Merged:
+        left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
         marked = self._replace_contents(self.tree, self.put) if self.put else self.tree
         tree = self._replace_contents(marked, self.both) if self.both else marked
         self._adopt(marked)
         self._adopt(tree)
-        return Joined(tree, marked, left, tuple(self.both))
+        return Merged(
+            tree.hex(),
+            tuple(format_path(each.path) for each in left),
+            tuple(each.says for each in left),
+            tuple(map(format_path, self.both)),
+            marked.hex() if self.both else "",
+        )
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
         """The conflict with the usual names of the sides, even in the name of a file whose own was taken."""

@@ -6,6 +6,7 @@ Wraps other workspaces. A service lives as long as its checkout, and at most as 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -102,31 +103,20 @@ class ProvisionedWorkspaces(Struct, eq=False):
         argv = make_shell_argv(service.run)
         running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
         workspace.services.append(running)
-        await self._wait_until_ready(beside, name, service, running, own)
+        end = time.monotonic() + service.timeout
+        while True:
+            if running.done():
+                said = _quote(running.result())
+                raise SetupFailed(f"The service {name} ended before it was ready ({service.run}): {said}")
+            if (await self._command(beside, service.ready or LISTENS, own, service.timeout)).exit_status == 0:
+                break
+            if time.monotonic() > end:
+                raise SetupFailed(
+                    f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout)."
+                )
+            await asyncio.sleep(0.1)
         given = {key: value.replace("$PORT", str(port)) for key, value in service.env.items()}
         workspace.env = {**workspace.env, f"{name.upper().replace('-', '_')}_PORT": str(port), **given}
-
-    async def _wait_until_ready(
-        self,
-        beside: ProvisionedWorkspace,
-        name: str,
-        service: Service,
-        running: asyncio.Task[Finished],
-        own: Mapping[str, str],
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + service.timeout
-        while loop.time() < end:
-            if running.done():
-                said = running.result().output.decode(errors="replace").strip()[-SHOWN:]
-                raise SetupFailed(
-                    f"The service {name} ended before it was ready ({service.run}): {said or 'no output'}"
-                )
-            tried = await self._command(beside, service.ready or LISTENS, own, service.timeout)
-            if tried.exit_status == 0:
-                return
-            await asyncio.sleep(0.1)
-        raise SetupFailed(f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout).")
 
     async def _end_services(self, workspace: ProvisionedWorkspace | None) -> None:
         if workspace is None or not self._services:
@@ -144,8 +134,7 @@ class ProvisionedWorkspaces(Struct, eq=False):
         done = await self._command(workspace, command, env, timeout)
         if done.exit_status != 0:
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
-            said = done.output.decode(errors="replace").strip()[-SHOWN:]
-            raise SetupFailed(f"{what} ({command}) {how}: {said or 'no output'}")
+            raise SetupFailed(f"{what} ({command}) {how}: {_quote(done)}")
 
     async def _command(
         self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float
@@ -153,6 +142,10 @@ class ProvisionedWorkspaces(Struct, eq=False):
         return await self._sandbox.run(
             make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
         )
+
+
+def _quote(done: Finished) -> str:
+    return done.output.decode(errors="replace").strip()[-SHOWN:] or "no output"
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:

@@ -137,17 +137,10 @@ class GitTrees:
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         repository = self._prepared(base, ours, theirs)
         ids = (bytes.fromhex(require_tree_id(tree)) for tree in (base, ours, theirs))
-        joined = merge_trees(repository.git, repository.objects, *ids)
-        marked = joined.marked.hex() if joined.both else ""
-        for tree in filter(None, (joined.tree.hex(), marked)):
+        merged = merge_trees(repository.git, repository.objects, *ids)
+        for tree in filter(None, (merged.tree, merged.marked)):
             repository.publish(tree, ours)
-        return Merged(
-            joined.tree.hex(),
-            tuple(format_path(each.path) for each in joined.conflicts),
-            tuple(each.says for each in joined.conflicts),
-            tuple(format_path(path) for path in joined.both),
-            marked,
-        )
+        return merged
 
     @in_thread("compare")
     def edges(self, base: str, tree: str) -> list[Edge]:
