@@ -34,7 +34,7 @@ SHARED = {"user": NEW_USERS, "net": NEW_NETWORK}
 MOST_HANDLES = 1 + len(SHARED)
 """Handles that come with a request: the output, and those of what it shares."""
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
+PR_SET_DUMPABLE = 4
 
 
 class Keeper:
@@ -208,7 +208,7 @@ def _enter(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequen
     if not link.recv(1):
         os._exit(125)
     # Only now: entering a user namespace changes credentials, and that clears this setting.
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     # Nobody of the same user, and so no command, can trace the keeper or read its memory through /proc.
     kernel.prctl(PR_SET_DUMPABLE, 0)
     if not network["shared"]:
@@ -265,7 +265,7 @@ def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
 def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     # Should the supervisor be killed: the kernel then ends this process, and with the first process the whole
     # namespace.
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
     _close_other_handles(output, says)  # what the keeper has is none of this process's business
     # Over that of the outside processes, without which the kernel would not have allowed it.

@@ -22,7 +22,7 @@ from typing import Any
 
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.env import find_own_sources
-from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
+from bough.adapters.sandboxes.filter import AF_UNIX, INTERNET
 from bough.adapters.sandboxes.landlock import Landlock, copy_denied_folders, make_home_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.network import OFF, Network, describe_reach
@@ -32,10 +32,6 @@ from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
 from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
-
-_FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
-"""Sockets that a command without a network namespace may make. None with a path: one that can connect to a terminal
-multiplexer, a key agent or a container daemon runs commands outside."""
 
 EVER = 10.0**8
 """Seconds: a service is ended by the caller that started it."""
@@ -196,14 +192,16 @@ class ProcessSandbox:
     ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
-        request |= {"abi": self.level.abi, "families": _FAMILIES if self.network.mode == "on" else ()}
+        # No sockets with a path where there is no network namespace: who can connect to a terminal multiplexer, a key
+        # agent or a container daemon runs commands outside.
+        request |= {"abi": self.level.abi, "families": INTERNET if self.network.mode == "on" else ()}
         if self._view is not None:
             mounts, writable = self._view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
             # Numbers of descriptors mean nothing to the supervisor; the inodes tell whether its keeper is in these
             # namespaces already.
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
-            request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
+            request |= {"writable": writable, "families": (AF_UNIX, *INTERNET), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
         elif self._landlock is not None:
             request["writable"] = self._landlock.writable(workspace)

@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 from bough.adapters.workspaces.apply import Move, format_path
@@ -153,6 +154,16 @@ class Repository:
             files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
 
+    def read(self, tree: str, paths: Sequence[str], most: float = inf) -> Iterator[tuple[str, File, bytes]]:
+        """The files that a tree has among these paths, with their contents: at least the first `most` bytes."""
+        found = self.at(tree, paths)
+        contents = self.git.blobs([file.id for file in found.values()])
+        for (path, file), pieces in zip(found.items(), contents, strict=True):
+            body = bytearray()
+            while len(body) < most and (piece := next(pieces, b"")):
+                body += piece
+            yield format_path(path), file, bytes(body)
+
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent has the same tree and message."""
         require_tree_id(id)
@@ -204,22 +215,12 @@ class TreeContents:
         return f"{file.mode.decode()} {file.id.hex()}" if file is not None else ""
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        found = {format_path(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
-        contents = self._repository.git.blobs(list(found.values()))
-        return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
+        read = self._repository.read(self._tree, paths, _TEXT)
+        return {path: body[:_TEXT].decode(errors="replace") for path, _, body in read}
 
     def differing(self, other: Contents) -> list[str]:
         assert isinstance(other, TreeContents)
         return [format_path(path) for path, _, _ in find_differing(self._found, other._found)]
-
-
-def _beginning(pieces: Iterator[bytes]) -> bytes:
-    body = bytearray()
-    for piece in pieces:
-        body += piece
-        if len(body) >= _TEXT:
-            break
-    return bytes(body[:_TEXT])
 
 
 def make_safe_name(name: str) -> str:

@@ -81,9 +81,6 @@ class Bounds(Struct, frozen=True):
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
 """The person decides what they keep; beyond this something is wrong."""
 
-Contents = Callable[[bytes, int], bytes | None]
-"""Name of a regular file and handle of its folder → id of its content; None when it is gone."""
-
 
 class Item(NamedTuple):
     """What a folder has under a name: a file (`PLAIN`), a link or a folder."""
@@ -360,7 +357,7 @@ class _Look:
             raise Unkeepable(
                 f"There are more than {bounds.all / _GB:g} GB of new files: {_shorten(path)} is one of them."
             )
-        read: Contents = self._batch.add_file if self._batch is not None else disk.compute_blob_id
+        read = self._batch.add_file if self._batch is not None else disk.compute_blob_id
         name = path.rpartition(b"/")[2]
         if self._by.own:
             return handles.read_with_access(within, name, lambda: read(name, within))

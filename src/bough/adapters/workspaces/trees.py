@@ -105,11 +105,8 @@ class GitTrees:
     @in_thread("read files")
     def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Mode and content of those files of a tree that exist."""
-        repository = self._prepared(tree)
-        found = {format_path(path): file for path, file in repository.at(tree, paths).items()}
-        contents = repository.git.blobs([entry.id for entry in found.values()])
-        bodies = [b"".join(pieces) for pieces in contents]
-        return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
+        read = self._prepared(tree).read(tree, paths)
+        return {path: (file.mode.decode(), body) for path, file, body in read}
 
     @in_thread("compare")
     def diff(self, base: str, tree: str, stat: bool = False) -> str:
