@@ -15,10 +15,11 @@ from typing import Any
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
 from bough.core.settings.service import ENDING, Service
-from bough.ports import Finished, Sandbox, Workspace, Workspaces
+from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust.programs import make_shell_argv
 
 LIMIT = 20_000_000
@@ -31,12 +32,10 @@ LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 class ProvisionedWorkspace:
     """A checkout with its set-up done. Everything else is the inner one's."""
 
-    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces, scratch: Path | None = None) -> None:
-        """`scratch`: other temporary files than the inner one's."""
+    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
         self._inner = inner
         self._owner = owner
-        self.root, self.folder, self.scratch = inner.root, inner.folder, scratch or inner.scratch
-        self.mounts = inner.mounts
+        self.root, self.folder, self.scratch, self.mounts = inner.root, inner.folder, inner.scratch, inner.mounts
         self.env: Mapping[str, str] = inner.env
         self.services: list[asyncio.Task[Finished]] = []
 
@@ -93,8 +92,8 @@ class ProvisionedWorkspaces(Struct, eq=False):
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
         # Its own temporary files, since those of the checkout are cleared before every check.
-        beside = ProvisionedWorkspace(workspace, self, _service_folder(workspace) / name)
-        port, data = find_free_port(), beside.scratch
+        port, data = find_free_port(), _service_folder(workspace) / name
+        beside = PlainFolder(workspace.root, workspace.folder, data, workspace.mounts, workspace.env)
         disk.remove(bytes(data))
         data.mkdir(parents=True)
         own = {"PORT": str(port), "DATA": str(data)}
@@ -129,19 +128,16 @@ class ProvisionedWorkspaces(Struct, eq=False):
         await asyncio.to_thread(disk.remove, bytes(_service_folder(workspace)))
 
     async def _run_once(
-        self, workspace: ProvisionedWorkspace, command: str, what: str, env: Mapping[str, str], timeout: float
+        self, workspace: WorkFolder, command: str, what: str, env: Mapping[str, str], timeout: float
     ) -> None:
         done = await self._command(workspace, command, env, timeout)
         if done.exit_status != 0:
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
             raise SetupFailed(f"{what} ({command}) {how}: {_quote(done)}")
 
-    async def _command(
-        self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float
-    ) -> Finished:
-        return await self._sandbox.run(
-            make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
-        )
+    async def _command(self, workspace: WorkFolder, command: str, env: Mapping[str, str], timeout: float) -> Finished:
+        argv = make_shell_argv(command)
+        return await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=LIMIT, env=env)
 
 
 def _quote(done: Finished) -> str:
