@@ -23,16 +23,16 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 def open_top(top: bytes, own: bool = True) -> int:
     """The folder that a checkout is. `own`: one that an agent has made inaccessible is made accessible."""
+    opening = partial(os.open, top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not own:
+        return opening()
     try:
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = opening()
     except PermissionError:
-        if not own:
-            raise
         parent, _, name = top.rpartition(b"/")
         with open_folder(parent, b"") as above:
-            _open_up(above, name)
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    return _make_searchable(handle) if own else handle
+            handle = read_with_access(above, name, opening)
+    return _make_searchable(handle)
 
 
 def _make_searchable(handle: int) -> int:
@@ -113,14 +113,10 @@ class Folders:
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
     """A folder in a folder; one of our own that is not accessible (or writable) is made so."""
-    try:
-        handle = os.open(name, _FOLDER, dir_fd=parent)
-        if writing and not os.fstat(handle).st_mode & stat.S_IWUSR:
-            os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
-        return handle
-    except PermissionError:
-        _open_up(parent, name)
-        return os.open(name, _FOLDER, dir_fd=parent)
+    handle = read_with_access(parent, name, partial(os.open, name, _FOLDER, dir_fd=parent))
+    if writing and not (mode := os.fstat(handle).st_mode) & stat.S_IWUSR:
+        os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
+    return handle
 
 
 def make_folder(top: bytes, path: bytes) -> None:
@@ -228,19 +224,14 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
         return action()
 
 
-def _open_up(parent: int, name: bytes) -> None:
-    """A link that takes the folder's place at this moment is not followed: changing its own mode fails."""
+def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Do something with a file or folder of our own in a folder; when it is not readable, make it so and retry."""
+    with suppress(PermissionError):
+        return action()
+    # A link that takes its place at this moment is not followed: changing its own mode fails.
     with held(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
             mine = 0o700 if stat.S_ISDIR(mode) else 0o600
             os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | mine)  # noqa: PTH101
-
-
-def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Do something with a file of our own in a folder; when it is not readable, make it so and retry."""
-    try:
-        return action()
-    except PermissionError:
-        _open_up(parent, name)
-        return action()
+    return action()

@@ -179,7 +179,9 @@ class Applying(Struct, eq=False):
             try:
                 _write_part(part, full, move.target.mode, pieces)
                 self._check_unchanged(move)
-                _drop_empty_folder(full)
+                if stat.S_ISDIR(_read_mode(full) or 0):  # by now it contains only empty folders
+                    for inner, _, _ in os.walk(full, topdown=False):
+                        os.rmdir(inner)
                 os.replace(part, full)
             except BaseException:
                 disk.remove(part)
@@ -217,13 +219,6 @@ def _read_mode(full: bytes) -> int | None:
         return os.lstat(full).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
-
-
-def _drop_empty_folder(full: bytes) -> None:
-    """A folder where a file must be now contains only empty folders."""
-    if stat.S_ISDIR(_read_mode(full) or 0):
-        for folder, _, _ in os.walk(full, topdown=False):
-            os.rmdir(folder)
 
 
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:

@@ -33,7 +33,6 @@ from bough.adapters.workspaces import (
     person_repository,
     saved_scan,
     shared_folders,
-    spares,
     surroundings,
 )
 from bough.adapters.workspaces.checkout import reclaim
@@ -42,7 +41,7 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import Scanner
-from bough.adapters.workspaces.spares import Made, Spares
+from bough.adapters.workspaces.spares import Made, Spares, find_index
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
 from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
@@ -188,7 +187,7 @@ class GitWorkspaces(GitTrees):
                 return self._remake(checkout, scratch, replace(wanted, tree=tree))
 
         made = self._made.get(checkout)
-        if made is None and found is None and (written := saved_scan.load(_find_index(checkout))) is not None:
+        if made is None and found is None and (written := saved_scan.load(find_index(checkout))) is not None:
             made = self._made[checkout] = Made(*written)  # What an earlier bough process wrote there.
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
@@ -286,10 +285,10 @@ class GitWorkspaces(GitTrees):
             known = None
             found = self._fill(part, None, wanted)
         if checkout_watch.worth(wanted):
-            self._made[checkout] = self._record(part, known, found).at(_find_index(checkout))
+            self._made[checkout] = self._record(part, known, found).at(find_index(checkout))
             # The index first. A checkout without one is filled from nothing again; an index without a checkout means
             # nothing.
-            _find_index(part).rename(_find_index(checkout))
+            find_index(part).rename(find_index(checkout))
         part.rename(checkout)
         return found
 
@@ -308,7 +307,7 @@ class GitWorkspaces(GitTrees):
         for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
             found.folders[path].stamp = found.folders[path].stamp or stamp
         now, parts = self.repository.clock(), self.repository.path / "log"
-        return Made(saved_scan.save(_find_index(part), found, now, parts), found)
+        return Made(saved_scan.save(find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
         """What another checkout has installed; where nothing denies writing through a link, that is like working
@@ -364,7 +363,7 @@ class GitWorkspaces(GitTrees):
     def _dispose(self, place: Path) -> None:
         """A reusable checkout is kept for the next task."""
         made = self._made.pop(place, None)
-        if disk.is_folder(place) and _find_index(place).is_file():
+        if disk.is_folder(place) and find_index(place).is_file():
             self._spares.give(place, made)
         else:
             disk.remove(os.fsencode(place))
@@ -407,10 +406,6 @@ class GitWorkspaces(GitTrees):
             git.run("prune", "--expire=now")
         finally:
             _refer(git, "delete", there)
-
-
-def _find_index(checkout: Path) -> Path:
-    return checkout.with_name(checkout.name + spares.ENDING)
 
 
 def _refer(git: Git, what: str, ids: Collection[str]) -> None:

@@ -375,13 +375,10 @@ class _Look:
 
 def _has_same_tree(folder: Folder, before: Folder) -> bool:
     """Whether a folder's own entries make the same tree."""
-    if len(folder.files) != len(before.files) or folder.folders.keys() != before.folders.keys():
+    known = before.files
+    if folder.files.keys() != known.keys() or folder.folders.keys() != before.folders.keys():
         return False
-    for name, file in folder.files.items():
-        was = before.files.get(name)
-        if was is not file and (was is None or was[:2] != file[:2]):
-            return False
-    return True
+    return all(known[name] is file or known[name][:2] == file[:2] for name, file in folder.files.items())
 
 
 def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
