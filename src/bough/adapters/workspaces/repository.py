@@ -16,7 +16,6 @@ from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, f
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.core.errors import WorkspaceError
-from bough.ports import Contents
 
 REMEMBERED = 8
 
@@ -217,10 +216,6 @@ class TreeContents:
     def read(self, paths: Sequence[str]) -> dict[str, str]:
         read = self._repository.read(self._tree, paths, _TEXT)
         return {path: body[:_TEXT].decode(errors="replace") for path, _, body in read}
-
-    def differing(self, other: Contents) -> list[str]:
-        assert isinstance(other, TreeContents)
-        return [format_path(path) for path, _, _ in find_differing(self._found, other._found)]
 
 
 def make_safe_name(name: str) -> str:

@@ -38,10 +38,9 @@ class Conversation:
             case e.ModelAnswered() as event:
                 self._calls |= {(where, call.id): call for call in event.calls}
                 usage = f"{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
-                self._print_head(
-                    record,
-                    f"round {self._teller.round(where)}: the model says ({usage}, {format_duration(event.seconds)}):",
-                )
+                said = f"the model says ({usage}, {format_duration(event.seconds)})"
+                how = "another of its answers" if event.spare else said
+                self._print_head(record, f"round {self._teller.round(where)}: {how}:")
                 self._print_body(event.text)
                 for call in event.calls:
                     self._page.text(f"{MARGIN}→ {one_line(call.name)} {escape_text(call.arguments)}", "cyan")

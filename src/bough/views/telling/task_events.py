@@ -103,9 +103,11 @@ def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
-    usage = f"{tokens}{price}, {format_duration(event.seconds)}"
+    more = f", and {pluralize(len(event.others), 'further answer')}" if event.others else ""
+    said = f"the model answers ({tokens}{price}, {format_duration(event.seconds)}{more})"
     repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
-    return f"round {memory.rounds}: the model answers ({usage}): {words}{repaired}", ""
+    how = "another of its answers is tried" if event.spare else said
+    return f"round {memory.rounds}: {how}: {words}{repaired}", ""
 
 
 def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
