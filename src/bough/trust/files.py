@@ -162,9 +162,9 @@ class Place:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        with handles.Held(os.open(self.root, _FLAGS | os.O_DIRECTORY)) as top:
+        with handles.OpenHandle(os.open(self.root, _FLAGS | os.O_DIRECTORY)) as top:
             handle = _open_beneath(top, self.root, self.name, _FLAGS | flags, self._links) if self.name else os.dup(top)
-        with handles.Held(handle):
+        with handles.OpenHandle(handle):
             yield handle
 
 
@@ -222,7 +222,7 @@ def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
 
     try:
-        with handles.Held(os.open("/", _FLAGS | os.O_DIRECTORY)) as top:
+        with handles.OpenHandle(os.open("/", _FLAGS | os.O_DIRECTORY)) as top:
             os.close(call(top, b".", _FLAGS, _BENEATH))
     except OSError:
         return None

@@ -41,7 +41,7 @@ def _make_searchable(handle: int) -> int:
     return handle
 
 
-class Held:
+class OpenHandle:
     """A handle that is closed at the end. A class, because a generator takes longer than opening a file."""
 
     __slots__ = ("_handle",)
@@ -193,13 +193,13 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 def _empty_folder(parent: int, name: bytes) -> None:
     """Empty a folder without recursion, and with few handles at a time: an agent can create folders deeper than both
     allow. Deep folders are moved up to the top and emptied there."""
-    with Held(open_below(parent, name)) as top:
+    with OpenHandle(open_below(parent, name)) as top:
         waiting = _remove_files(top)
         # Another name each time: a killed removal leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
-            with Held(open_below(top, each)) as handle:
+            with OpenHandle(open_below(top, each)) as handle:
                 for inner in _remove_files(handle):
                     moved += 1
                     waiting.append(b".bough-gone-%s-%d" % (ours, moved))
@@ -235,7 +235,7 @@ def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
     with suppress(PermissionError):
         return action()
     # A link that takes its place at this moment is not followed: changing its own mode fails.
-    with Held(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
+    with OpenHandle(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
             mine = 0o700 if stat.S_ISDIR(mode) else 0o600

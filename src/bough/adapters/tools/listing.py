@@ -75,7 +75,7 @@ def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[st
     except OSError as error:
         yield f"{indent}{name}/  ({error.strerror})"
         return
-    with handles.Held(below):
+    with handles.OpenHandle(below):
         if level < depth:
             yield f"{indent}{name}/"
             yield from _walk_tree(below, depth, level + 1)

@@ -50,7 +50,7 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
             else:
                 mode = 0o777 if entry.mode == EXECUTABLE else 0o666
                 create = partial(os.open, name, handles.NEW_FILE, mode, dir_fd=here)
-                with handles.Held(handles.create_in_place(here, name, create)) as fd:
+                with handles.OpenHandle(handles.create_in_place(here, name, create)) as fd:
                     for piece in pieces:
                         disk.write(fd, piece)
                     stamps.append(make_stamp(os.fstat(fd)))

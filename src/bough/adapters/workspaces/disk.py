@@ -39,7 +39,7 @@ def flush(fd: int) -> None:
 
 def flush_folder(folder: str | bytes | Path) -> None:
     """Make sure that the names in a folder are on the disk."""
-    with handles.Held(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
+    with handles.OpenHandle(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
         flush(fd)
 
 
@@ -114,7 +114,7 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
         fd = open_regular(path, within)
         if fd is None:
             return None
-        with handles.Held(fd):
+        with handles.OpenHandle(fd):
             size = os.fstat(fd).st_size
             sha = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             count = 0

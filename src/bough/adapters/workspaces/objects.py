@@ -144,7 +144,7 @@ class Batch:
             fd = disk.open_regular(path, within)
             if fd is None:
                 return None
-            with handles.Held(fd):
+            with handles.OpenHandle(fd):
                 size = os.fstat(fd).st_size
                 if size <= _STREAMED:
                     return self.add(b"blob", b"".join(disk.read_pieces(fd)))
@@ -404,7 +404,7 @@ def _find_left_logs(folder: bytes) -> Iterator[bytes]:
         fd = disk.open_regular(entry.path)
         if fd is None:
             continue
-        with handles.Held(fd), suppress(BlockingIOError):  # its process lives
+        with handles.OpenHandle(fd), suppress(BlockingIOError):  # its process lives
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(fd).st_nlink:  # else another process was first
                 yield entry.path

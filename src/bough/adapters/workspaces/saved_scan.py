@@ -84,7 +84,7 @@ class SavedScan(Struct, frozen=True):
 
 def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
     """The folders as they are now on disk, with their stamps."""
-    with handles.Held(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
+    with handles.OpenHandle(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         for path in found.folders:
             yield path, look_at(path, handle)
 
