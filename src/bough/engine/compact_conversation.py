@@ -59,7 +59,7 @@ async def compact_conversation(command: c.Compact, task: Task, runtime: TaskRunt
     for number, part in enumerate(parts, 1):
         if asked.events:
             yield asked.events
-        values = compaction.build_question(part, number, len(parts), plan.facts, written, plan.limit)
+        values = pruning.build_material(part, number, len(parts), plan.facts, written, max(plan.limit // 2, 100))
         try:
             asked = await consult(task, runtime, "compactor", "fast", values)
         except Unavailable as error:

@@ -212,7 +212,7 @@ async def _build_question(
         "step": context.render_section("Also in the goal, and not a demand", context.render_bullets(idle))
         + context.render_section("Replaced by what was said later, as far as they differ", context.render_bullets(old))
         + context.render_section("The step that was to meet it", step)
-        + context.render_section("What must be true at the end", context.render_criteria(task.step))
+        + context.render_section("What must be true at the end", context.render_bullets(task.step.criteria))
         + context.render_section("What holds for every step", context.render_bullets(agreed))
         + context.render_section("What earlier steps provide", context.render_bullets(task.inherited.interfaces)),
         "form": _render_form(form, example),

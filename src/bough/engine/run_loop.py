@@ -18,7 +18,7 @@ from bough.core.agent_choice import has_stronger
 from bough.core.decide import decide
 from bough.core.errors import ClaimHeld, ClaimLost, StoreError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN
-from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
+from bough.core.journal.run_fold import Run, evolve_run, find_ending, fold_run
 from bough.core.journal.task_fold import evolve_task
 from bough.core.ladder.escalation import EscalationOptions
 from bough.core.planning.plan import Step
@@ -60,22 +60,19 @@ async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
 
 
 async def _run(state: Run, claim: Claim, ports: Ports) -> Run:
-    goal = Task(GOAL)
     if ports.unreachable:
         return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
     if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
         with shown(ports, GOAL, "checking your files as they are"):
             async for events in check_base(state, ports):
                 state = await _append(state, claim, events, ports)
-    while (move := next_move(state, goal)) is not None:
-        match move:
-            case Start():
-                goal = await _drive_stoppable(state, ports)
-            case Finish(event):
-                if isinstance(event, e.RunFinished):
-                    # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
-                    await ports.workspaces.discard(state.name, GOAL)
-                state = await _append(state, claim, [event], ports)
+    while not (state.end or state.halt):
+        event = find_ending(await _drive_stoppable(state, ports))
+        if isinstance(event, e.RunFinished):
+            # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+            await ports.workspaces.discard(state.name, GOAL)
+        if event is not None:
+            state = await _append(state, claim, [event], ports)
     return state
 
 

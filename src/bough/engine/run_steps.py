@@ -11,8 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import grants
-from bough.core.budget.limits import Spend, sum_spends
+from bough.core.budget.limits import Spend, add_limits, compute_remaining, convert_spend, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path, worker_name
 from bough.core.journal.run_fold import Run
@@ -294,7 +293,7 @@ class Steps(Struct, eq=False):
         child = await self.task_runner.run_task(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await stream.amend(partial(_raise_grant, step, child, before))
-            limits = grants.subtract_spend(stream.task.children.running[step.name].grant, before)
+            limits = compute_remaining(before, stream.task.children.running[step.name].grant)
             # Nothing more to give now, but others are still at work: their rest may come back, so this is no end yet.
             if limits == child.budget.limits and self._has_others(step) and is_fatal(stream.task, step):
                 break  # The other steps give back what they do not need.
@@ -362,9 +361,7 @@ def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
 def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
     limits = raise_grant(task, step, child.budget.limits, child.budget.spend)
     started = task.children.running[step.name]
-    return (
-        [replace(started, grant=grants.add_limits(limits, grants.convert_spend(before)))] if limits is not None else []
-    )
+    return [replace(started, grant=add_limits(limits, convert_spend(before)))] if limits is not None else []
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:

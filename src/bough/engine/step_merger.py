@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance.probes import render_failing_probe
 from bough.core.acceptance.verdict import Failure, Verdict
-from bough.core.budget import grants
-from bough.core.budget.limits import Limits, Spend, sum_spends
+from bough.core.budget.limits import Limits, Spend, compute_remaining, sum_spends
 from bough.core.conversation import context
 from bough.core.ids import GOAL, child_path
 from bough.core.journal.run_fold import Run
@@ -143,7 +142,7 @@ class StepMerger(Struct, eq=False):
             await self.stream.amend(
                 lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
             )
-        return grants.subtract_spend(self.stream.task.children.running[step.name].grant, before)
+        return compute_remaining(before, self.stream.task.children.running[step.name].grant)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, queued: QueuedStep) -> _Tried:
         """Merge the two, and see whether the result holds."""

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from bough.core.acceptance.requirements import Requirement, find_coverage_problems
 from bough.core.conversation.context import render
-from bough.core.conversation.context import render_criteria as listed
 from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.conversation.text_fitting import render_bullets
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.planning import given_steps as g
@@ -161,7 +161,7 @@ def build_focus_step(parent: Step, failure: str, template: str, taken: frozenset
     """ONE step for what the parent's check still reports, built without a model. `template`: the prompt `focus`."""
     item = g.Given(name=f"fix-{parent.name}"[:40])
     (name,), _ = g.assign_names([item], taken)
-    values = {"instructions": parent.instructions, "criteria": listed(parent), "failure": failure}
+    values = {"instructions": parent.instructions, "criteria": render_bullets(parent.criteria), "failure": failure}
     return Step(
         name,
         render(template, values),

@@ -11,7 +11,6 @@ from bough.core.budget.grants import LEAF_ROUNDS
 from bough.core.conversation.context import (
     render_breadcrumb,
     render_bullets,
-    render_criteria,
     render_notes,
     render_section,
 )
@@ -103,7 +102,7 @@ def _build_common_values(step: Step, known: RepositoryFacts) -> dict[str, str]:
     check = f"`{known.command}`" if known.command else "None found in the project; steps include their own tests."
     return {
         "instructions": step.instructions,
-        "criteria": render_section("What must be true at the end", render_criteria(step)),
+        "criteria": render_section("What must be true at the end", render_bullets(step.criteria)),
         "check": render_section("The check that proves it", check),
         "repository": str(known.size),
         "files": render_section("Its files", known.files[:OUTLINE]) + render_section("How it is built", known.built),
@@ -210,7 +209,7 @@ def build_change_values(
     """Fill `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the remaining steps."""
     return {
         "instructions": goal.instructions,
-        "criteria": render_section("What must be true at the end", render_criteria(goal)),
+        "criteria": render_section("What must be true at the end", render_bullets(goal.criteria)),
         "past": "\n".join(map(str, past)),
         "last": past[-1].name if past else "the last step",
         "later": outline_steps(later),

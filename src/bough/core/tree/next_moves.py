@@ -10,7 +10,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.budget import grants
-from bough.core.budget.limits import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.budget.limits import (
+    LAST_SHARE,
+    Limits,
+    Spend,
+    add_limits,
+    compute_remaining,
+    convert_spend,
+    find_reached_limit,
+)
 from bough.core.events import ChildSettled, ChildStarted
 from bough.core.planning.plan import Step
 from bough.core.tree import file_overlap
@@ -272,13 +280,13 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
     added = _compute_raise(task, step)
     if added.rounds < LEAST_RAISE and not is_fatal(task, step):
         return None  # The ladder makes better use of so little than an agent that has used up its grant.
-    grown = grants.add_limits(limits, added)
+    grown = add_limits(limits, added)
     return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
     """The grant of a running step that has more to do than planned: its work conflicts with the head."""
-    return grants.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
+    return add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
 def _compute_raise(task: Task, step: Step) -> Limits:
@@ -322,9 +330,7 @@ def compute_step_grant(task: Task, step: Step) -> Limits:
         alone=not task.plan.parallel,
         rounds=step.rounds if _needs_rounds(step) else 1,
     )
-    return grants.add_limits(
-        fresh, grants.convert_spend(task.children.charged.get(build_segment(step, times), Spend()))
-    )
+    return add_limits(fresh, convert_spend(task.children.charged.get(build_segment(step, times), Spend())))
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:
