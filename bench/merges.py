@@ -30,9 +30,10 @@ from pathlib import Path
 from statistics import median
 
 from bough.adapters.workspaces.home import prepare_home, prepare_repository
-from bough.adapters.workspaces.merge import Joined, merge_trees
+from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.repository import Repository
 from bough.core.merge.conflict_hunks import find_remake_command
+from bough.ports import Merged
 
 WHO = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 LARGEST = 400_000
@@ -154,20 +155,20 @@ class Bench:
         found.seconds = time.perf_counter() - began
         found.clean = not joined.both and not joined.conflicts
         if done.returncode == 0:
-            found.as_git = found.clean and done.stdout.split(b"\0")[0].decode() == joined.tree.hex()
+            found.as_git = found.clean and done.stdout.split(b"\0")[0].decode() == joined.tree
         else:
             found.as_git = not found.clean
         found.both, found.left = len(joined.both), len(joined.conflicts)
-        for path in map(os.fsdecode, joined.both):
-            made, truth = self.text(joined.tree.hex(), path), self.text(pair.truth, path)
+        for path in joined.both:
+            made, truth = self.text(joined.tree, path), self.text(pair.truth, path)
             found.as_people += made == truth
             found.other_order += made != truth and sorted(made) == sorted(truth)
         self.look_for_losses(pair, joined, found)
         return found
 
-    def look_for_losses(self, pair: Pair, joined: Joined, found: Found) -> None:
+    def look_for_losses(self, pair: Pair, joined: Merged, found: Found) -> None:
         """Every hunk that a side added has to be somewhere in the merged tree: in its file, or where the file went."""
-        merged = joined.tree.hex()
+        merged = joined.tree
         both_changed = self.changed_in(pair.base, pair.ours) & self.changed_in(pair.base, pair.theirs)
         moved = None
         # A lock file is made again, or somebody decides: it has no markers, and both are at hand.

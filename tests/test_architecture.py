@@ -244,7 +244,7 @@ OPENERS = {
         adapters/models/protocols adapters/stores/liveness adapters/stores/sqlite_file
         adapters/workspaces/agent_repository adapters/workspaces/exchange adapters/workspaces/git
         adapters/workspaces/home adapters/workspaces/merge
-        adapters/workspaces/object_log adapters/workspaces/objects adapters/workspaces/ownership
+        adapters/workspaces/objects adapters/workspaces/ownership
         adapters/workspaces/person_repository
         adapters/workspaces/plain_folder adapters/workspaces/provisioning adapters/workspaces/saved_scan
         adapters/workspaces/repository adapters/workspaces/spares adapters/workspaces/trees
@@ -253,7 +253,7 @@ OPENERS = {
         adapters/verifiers/check_runner
     """,
     "folders by handle, name by name, as `trust/handles` does: the hot path of every round": """
-        adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk adapters/workspaces/git_settings
+        adapters/workspaces/apply adapters/workspaces/checkout adapters/workspaces/disk
         adapters/workspaces/scan adapters/workspaces/file_index adapters/tools/paths adapters/tools/listing
     """,
     "links that bough makes and recognises; it never follows them": """
@@ -264,7 +264,8 @@ OPENERS = {
     """,
     "the kernel's files, mounts and what a sandbox is made of": """
         adapters/sandboxes/env adapters/sandboxes/kernel adapters/sandboxes/landlock
-        adapters/sandboxes/limits adapters/sandboxes/namespaces adapters/sandboxes/network adapters/sandboxes/pipes
+        adapters/sandboxes/limits adapters/sandboxes/mounts adapters/sandboxes/namespaces adapters/sandboxes/network
+        adapters/sandboxes/pipes
         adapters/sandboxes/process adapters/sandboxes/seatbelt adapters/sandboxes/spawner adapters/sandboxes/view
         adapters/workspaces/checkout_watch
     """,

@@ -76,7 +76,7 @@ def test_only_regular_files_and_no_more_than_asked(top: Path) -> None:
         with pytest.raises(OSError):
             Place(top, name).read()
         assert Place(top, name).text() == ""
-    assert Place(top, "pipe").kind == "other"
+    assert Place(top, "pipe").kind == "pipe"
     (top / "large").write_bytes(b"x" * 3_000_000)
     assert len(Place(top, "large").read(1_500_000)) == 1_500_000
     assert len(Place(top, "large").read()) == 3_000_000

@@ -51,3 +51,10 @@ def with_task(root: Path, body: Callable[[Task], Awaitable[None]], link_ignored:
 def agent(top: Path, command: str) -> None:
     """What an agent does in its shell."""
     subprocess.run(["sh", "-c", command], cwd=top, check=True, capture_output=True)
+
+
+def exactly(workspace: GitWorkspace) -> GitWorkspace:
+    """The workspace, whose next look takes nothing that the system reported on trust."""
+    if workspace._scanner.watch is not None:
+        workspace._scanner.watch.lose()
+    return workspace

@@ -15,7 +15,8 @@ import pytest
 from bough.adapters.executors.fleet import Janitor, Member, drain, list_present_workers
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.stores.postgresql_server import Server, Transaction, strip_password
-from bough.adapters.workspaces.exchange import SharedWorkspaces
+from bough.adapters.workspaces.exchange import share
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.core.errors import StoreError, UsageError
 from bough.core.events import LAYOUT, NoteKept
@@ -136,11 +137,11 @@ def test_a_worker_that_is_started_again_takes_over_from_its_earlier_life(store: 
 # ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def machine(folder: Path, server: Server, remote: str = "") -> SharedWorkspaces:
+def machine(folder: Path, server: Server, remote: str = "") -> GitWorkspaces:
     folder.mkdir()
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    made = SharedWorkspaces(folder, prepare_home(folder), link_ignored=False)
-    made.share(server, remote)
+    made = GitWorkspaces(folder, prepare_home(folder), link_ignored=False)
+    share(made, server, remote)
     return made
 
 

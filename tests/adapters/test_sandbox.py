@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes import kernel, namespaces, supervisors
+from bough.adapters.sandboxes import kernel, mounts, supervisors
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
@@ -155,16 +155,16 @@ def test_many_at_once_do_not_leave_supervisors_behind(sandbox: ProcessSandbox, c
 def test_keepers_make_the_same_place_at_the_same_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
 ) -> None:
-    create = namespaces._create
+    create = mounts._create
 
     def create_second(place: int, name: str, folder: bool) -> None:
         create(place, name, folder)  # the other one, which is quicker
         create(place, name, folder)
 
-    monkeypatch.setattr(namespaces, "_create", create_second)
+    monkeypatch.setattr(mounts, "_create", create_second)
     place = os.open(tmp_path, os.O_PATH)
     try:
-        os.close(namespaces._open_step(place, "cache", folder))
+        os.close(mounts._open_step(place, "cache", folder))
     finally:
         os.close(place)
     assert (tmp_path / "cache").is_dir() == folder

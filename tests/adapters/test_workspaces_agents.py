@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces.agent_repository import CONFIG
-from bough.adapters.workspaces.git_settings import LAST, keep_harmless
+from bough.adapters.workspaces.agent_repository import CONFIG, LAST, keep_harmless
 from bough.adapters.workspaces.workspace import GitWorkspace
 from tests.adapters.test_workspaces import git, git_settings, project, spaces, write
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from bough.adapters.verifiers.check_runner import load_report, read_altered
 from bough.adapters.workspaces import disk, scan
 from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
+from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import read_variables
 from bough.core.errors import Unkeepable, UsageError
@@ -41,8 +43,8 @@ def test_a_link_on_the_way_leads_nowhere(top: Path, theirs: Path) -> None:
     handles.remove_below(os.fsencode(top), b"a/inner/kept.txt")
     handles.remove_below(os.fsencode(top), b"a/inner")
     assert (theirs / "inner/kept.txt").read_text() == "theirs"
-    with handles.open_folder(os.fsencode(top), b"a/inner", make=True) as handle:
-        os.close(os.open("mine.txt", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
+    with closing(handles.Folders(os.fsencode(top), own=True, make=True)) as folders:
+        os.close(os.open("mine.txt", os.O_CREAT | os.O_WRONLY, dir_fd=folders.at(b"a/inner")))
     assert (top / "a/inner/mine.txt").is_file() and not (top / "a").is_symlink()
     assert [path.name for path in (theirs / "inner").iterdir()] == ["kept.txt"]
 
@@ -83,8 +85,9 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_emptied(top: Path, thei
     try:
         for _ in range(150):
             with suppress(OSError):  # the swapping gets in the way, too
-                with handles.open_folder(os.fsencode(top), b"w/a/inner", make=True) as handle:
-                    handles.create_in_place(handle, b"kept.txt", lambda: os.mkfifo(b"kept.txt", dir_fd=handle))
+                with closing(handles.Folders(os.fsencode(top), own=True, make=True)) as folders:
+                    handle = folders.at(b"w/a/inner")
+                    handles.create_in_place(handle, b"kept.txt", partial(os.mkfifo, b"kept.txt", dir_fd=handle))
                 handles.remove_below(os.fsencode(top), b"w/a/inner/kept.txt")
                 handles.remove_below(os.fsencode(top), b"w")
     finally:
@@ -120,7 +123,7 @@ def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
     monkeypatch.setattr(scan, "_list_items", swap)
     found = dict(scanner(top).scan(None, Tracked(), None).files())
     contents = {file.id for file in found.values() if file.mode != LINK}
-    assert disk.compute_text_id(b"theirs") not in contents
+    assert name_object(b"blob", b"theirs")[0] not in contents
     assert set(found) <= {b"inner/kept.txt"}
 
 

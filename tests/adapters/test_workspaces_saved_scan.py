@@ -20,6 +20,7 @@ from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.repository import REMEMBERED, TreeCache
 from bough.adapters.workspaces.workspace import GitWorkspace
+from tests.adapters.checkouts import exactly
 from tests.adapters.test_workspaces import git, project
 from tests.adapters.test_workspaces_watch import FILES, at_once, change
 
@@ -217,7 +218,7 @@ async def test_a_check_costs_no_look_at_what_nobody_touched(
     changed = await task.snapshot()
     looked.clear()
     asked.clear()
-    await task.restore(changed, exact=True)
+    await exactly(task).restore(changed)
     assert await task.list_others(changed) == ["ignored"]
     await task.clear(changed)
     await task.mark()
@@ -237,7 +238,7 @@ async def test_what_no_watch_tells_is_found_before_a_verdict_and_after_it(tmp_pa
     await task.snapshot()
     (task.root / "ignored" / "y.txt").write_text("e/f!y\n")
     looked.clear()
-    await task.restore(tree, exact=True)
+    await exactly(task).restore(tree)
     assert (task.root / "e" / "f" / "y.txt").read_text() == FILES["e/f/y.txt"]
     assert b"a/b/c" not in looked
     await task.clear(tree)
@@ -262,11 +263,11 @@ async def test_an_exact_look_finds_what_a_look_at_everything_does(
     for _ in range(10):
         for _ in range(rng.randint(1, 4)):
             change(task.root, rng)
-        exact = await task.snapshot(exact=True)
+        exact = await exactly(task).snapshot()
         whole = scan.Scanner(task._scanner.top, task._scanner.ignores, lambda: 0).scan(
-            None, Tracked(base=workspaces._repository.listings.found(tree)), None
+            None, Tracked(base=workspaces.repository.listings.found(tree)), None
         )
-        found = workspaces._repository.listings.found(exact)
+        found = workspaces.repository.listings.found(exact)
         assert {path: file[:2] for path, file in whole.files()} == {path: file[:2] for path, file in found.files()}
     await workspaces.discard("run", "task")
     next_one = await workspaces.open("run", "next", tree, "")
@@ -296,8 +297,8 @@ async def test_a_resumed_run_scans_only_what_changed(tmp_path: Path, looked: lis
         (again.root / place).write_text("later\n")
     assert len(await other.changes(changed, await again.snapshot())) == 3
     assert set(looked) == {b"d", b"new", b"a/b/c"}
-    await again.restore(tree, exact=True)
-    assert await again.snapshot(exact=True) == tree
+    await exactly(again).restore(tree)
+    assert await exactly(again).snapshot() == tree
 
 
 @at_once
@@ -308,12 +309,12 @@ async def test_an_index_that_is_gone_or_another_is_not_believed(tmp_path: Path, 
     assert known is not None
     record, found = known
     top = os.fsencode(tmp_path / "project")
-    assert record.list_changed(workspaces._repository.git, top, found) is not None
+    assert record.list_changed(workspaces.repository.git, top, found) is not None
     shutil.copy(kept, tmp_path / "copy")
     kept.unlink()
-    assert record.list_changed(workspaces._repository.git, top, found) is None
+    assert record.list_changed(workspaces.repository.git, top, found) is None
     kept.write_bytes((tmp_path / "copy").read_bytes()[:-1] + b"x")
-    assert record.list_changed(workspaces._repository.git, top, found) is None
+    assert record.list_changed(workspaces.repository.git, top, found) is None
     assert saved_scan.load(kept) is None
 
 

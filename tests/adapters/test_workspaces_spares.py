@@ -15,6 +15,7 @@ import pytest
 from bough.adapters.workspaces import checkout, checkout_watch, spares
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
+from tests.adapters.checkouts import exactly
 from tests.adapters.test_workspaces import project
 from tests.adapters.test_workspaces_watch import FILES, at_once
 
@@ -93,7 +94,7 @@ async def test_nothing_of_the_first_task_is_left(tmp_path: Path, monkeypatch: py
     assert not (second.root / ".git" / "hooks" / "post-checkout").exists()
     assert (tmp_path / "outside" / "precious.txt").read_text() == "theirs\n"
     assert (second.root / "a" / "b" / "c" / "x.txt").stat().st_ino == inode, "it was made anew"
-    assert await second.snapshot(exact=True) == tree
+    assert await exactly(second).snapshot() == tree
 
 
 @at_once
@@ -111,9 +112,9 @@ async def test_another_tree_and_another_process(tmp_path: Path) -> None:
     second = await other.open("run", "second", changed, "")
     assert (second.root / "new" / "file").read_text() == "new\n"
     assert not (second.root / "a" / "x.txt").exists()
-    assert await second.snapshot(exact=True) == changed
+    assert await exactly(second).snapshot() == changed
     third = await other.open("run", "third", tree, "")
-    assert await third.snapshot(exact=True) == tree
+    assert await exactly(third).snapshot() == tree
 
 
 @at_once
@@ -127,7 +128,7 @@ async def test_a_damaged_index_and_a_killed_take_cost_only_time(tmp_path: Path) 
         for kept in (home / "spare").glob(f"*{spares.ENDING}"):
             kept.write_bytes(b"damaged") if damage == "index" else kept.unlink()
         second = await workspaces.open("run", f"{damage}", tree, "")
-        assert await second.snapshot(exact=True) == tree
+        assert await exactly(second).snapshot() == tree
 
 
 @at_once
@@ -169,7 +170,7 @@ async def test_a_reserved_checkout_is_filled_once(tmp_path: Path, monkeypatch: p
     await reserving
     opened = await opening
     assert written == [len(await workspaces.paths(tree)), 0], "what was reserved is what was opened"
-    assert await opened.snapshot(exact=True) == tree
+    assert await exactly(opened).snapshot() == tree
     assert [place.name for place in opened.root.parent.iterdir() if "ready" in place.name] == []
     await workspaces.discard("run", "first")
     await workspaces.reserve("run", "ready", tree)

@@ -19,6 +19,7 @@ from bough.adapters.workspaces import checkout_watch, scan
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.workspace import GitWorkspace
+from tests.adapters.checkouts import exactly
 from tests.adapters.test_workspaces import project
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="there is no inotify here")
@@ -68,9 +69,9 @@ async def test_only_what_changed_is_looked_at(tmp_path: Path, looked: list[bytes
     changed = await workspace.snapshot()
     assert looked == [b"a/b"]
     assert changed != tree
-    assert await workspace.snapshot(exact=True) == changed
+    assert await exactly(workspace).snapshot() == changed
     looked.clear()
-    await workspace.restore(tree, exact=True)
+    await exactly(workspace).restore(tree)
     assert b"e/f" in looked, "a check rests on what is restored: nothing may be taken on trust"
     assert (workspace.root / "a" / "b" / "x.txt").read_text() == FILES["a/b/x.txt"]
 
@@ -86,7 +87,7 @@ async def test_when_more_happens_than_is_remembered_everything_is_looked_at(
     looked.clear()
     changed = await workspace.snapshot()
     assert set(looked) >= {b"", b"a", b"a/b", b"e/f"}
-    assert await workspace.snapshot(exact=True) == changed
+    assert await exactly(workspace).snapshot() == changed
 
 
 class _Overflown:
@@ -122,7 +123,7 @@ async def test_what_a_failed_snapshot_was_told_is_not_lost(
         broken.setattr("bough.adapters.workspaces.objects.Batch.flush", _fail)
         with pytest.raises(RuntimeError):
             await workspace.snapshot()
-    assert await workspace.snapshot() == await workspace.snapshot(exact=True)
+    assert await workspace.snapshot() == await exactly(workspace).snapshot()
 
 
 def _fail(*args: object) -> None:
@@ -139,12 +140,12 @@ async def test_random_changes(tmp_path: Path, looked: list[bytes], seed: int) ->
         for _ in range(rng.randint(1, 4)):
             change(workspace.root, rng)
         quick = await workspace.snapshot()
-        assert quick == await workspace.snapshot(exact=True)
+        assert quick == await exactly(workspace).snapshot()
         trees.append(quick)
         if rng.random() < 0.15:
             await workspace.restore(rng.choice(trees))
             quick = await workspace.snapshot()
-            assert quick == await workspace.snapshot(exact=True)
+            assert quick == await exactly(workspace).snapshot()
     other = GitWorkspaces(tmp_path / "project", tmp_path / "project" / ".bough", link_ignored=False)
     assert await other.paths(quick) == await workspaces.paths(quick)
     assert await other.changes(tree, quick) == await workspaces.changes(tree, quick)

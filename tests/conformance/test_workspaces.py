@@ -13,7 +13,7 @@ import pytest
 from bough.adapters.fenced_ports import fence_workspaces
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.stores.postgresql import PostgresStore
-from bough.adapters.workspaces.exchange import SharedWorkspaces
+from bough.adapters.workspaces.exchange import share
 from bough.adapters.workspaces.git import GitWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
@@ -67,9 +67,9 @@ def several_machines(root: Path) -> Iterator[Project]:
 
     def make(root: Path) -> Workspaces:
         root.mkdir(exist_ok=True)
-        workspaces = SharedWorkspaces(root, prepare_home(root), False)
+        workspaces = GitWorkspaces(root, prepare_home(root), False)
         stores.append(PostgresStore(address))
-        workspaces.share(stores[-1].server)
+        share(workspaces, stores[-1].server)
         return workspaces
 
     yield Project(root, make(root), lambda: make(root.with_name(f"machine-{len(stores)}")))

@@ -34,14 +34,13 @@ def find_clock(store: Store) -> Callable[[], float]:
 def open_workspaces(store: Store, remote: str, **where: Any) -> GitWorkspaces:
     """`where`: the arguments of any workspaces."""
     journal = find_shared_store(store)
-    if journal is None:
-        if remote:
-            raise UsageError("--remote needs --store: it is for runs on many machines.")
-        return GitWorkspaces(**where)
-    from bough.adapters.workspaces.exchange import SharedWorkspaces
+    workspaces = GitWorkspaces(**where)
+    if journal is not None:
+        from bough.adapters.workspaces.exchange import share
 
-    workspaces = SharedWorkspaces(**where)
-    workspaces.share(journal.server, remote)
+        share(workspaces, journal.server, remote)
+    elif remote:
+        raise UsageError("--remote needs --store: it is for runs on many machines.")
     return workspaces
 
 

@@ -154,8 +154,6 @@ class Mount(Struct, frozen=True):
     mode: Literal["read", "overlay"] = "read"
     """`read`: nothing there can be changed; `overlay`: commands change a copy of their own, kept with the workspace's
     temporary files. Where the sandbox cannot do that, `Workspace.own` replaces the link with a copy."""
-    target: Path | None = None
-    """Where commands see it; None: at its own path."""
 
 
 class Sandbox(Protocol):

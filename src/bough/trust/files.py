@@ -20,7 +20,7 @@ import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -35,8 +35,9 @@ _NO_MAGIC, _NO_LINKS, _BENEATH = 0x02, 0x04, 0x08
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV, errno.ENXIO, errno.EACCES, errno.ENAMETOOLONG)
 
-Kind = Literal["file", "folder", "link", "other", ""]
+Kind = Literal["file", "folder", "link", "pipe", "socket", "device", ""]
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+_KINDS |= {stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket"}
 
 
 class Place:
@@ -72,7 +73,7 @@ class Place:
                 if self._links and stat.S_ISLNK(found.st_mode):
                     with self._opened(os.O_NONBLOCK) as handle:
                         found = os.fstat(handle)
-                return _KINDS.get(stat.S_IFMT(found.st_mode), "other")
+                return _KINDS.get(stat.S_IFMT(found.st_mode), "device")
         except OSError as error:
             if error.errno in _NOT_THERE:
                 return ""
@@ -119,9 +120,8 @@ class Place:
             mode = os.fstat(source).st_mode
             if not stat.S_ISREG(mode):
                 raise OSError(errno.EINVAL, "is not a regular file", str(self))
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            name = os.fsencode(last)
-            created = handles.create_in_place(parent, name, lambda: os.open(name, flags, 0o600, dir_fd=parent))
+            create = partial(os.open, last, handles.NEW_FILE, 0o600, dir_fd=parent)
+            created = handles.create_in_place(parent, os.fsencode(last), create)
             with os.fdopen(created, "wb") as file:
                 while piece := os.read(source, 1 << 20):
                     file.write(piece)
@@ -138,10 +138,9 @@ class Place:
         that is there passes its mode on."""
         with self._open_parent() as (parent, last):
             part = f"{last}.{os.getpid()}.{os.urandom(4).hex()}.part"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             try:
                 # With this mode from the start: a chmod afterwards would leave a moment in which anyone can read it.
-                with os.fdopen(os.open(part, flags, mode, dir_fd=parent), "wb") as file:
+                with os.fdopen(os.open(part, handles.NEW_FILE, mode, dir_fd=parent), "wb") as file:
                     file.write(body)
                     if keep_mode and self.is_regular():
                         old = os.stat(last, dir_fd=parent, follow_symlinks=False).st_mode
@@ -163,15 +162,10 @@ class Place:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        top = os.open(self.root, _FLAGS | os.O_DIRECTORY)
-        try:
+        with handles.OpenHandle(os.open(self.root, _FLAGS | os.O_DIRECTORY)) as top:
             handle = _open_beneath(top, self.root, self.name, _FLAGS | flags, self._links) if self.name else os.dup(top)
-        finally:
-            os.close(top)
-        try:
+        with handles.OpenHandle(handle):
             yield handle
-        finally:
-            os.close(handle)
 
 
 def read_own(path: Path, most: int = LONGEST) -> bytes:
@@ -186,7 +180,7 @@ def read_own(path: Path, most: int = LONGEST) -> bytes:
 def _get_kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_symlink():
         return "link"
-    return "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else "device"
 
 
 def _open_beneath(top: int, root: str, name: str, flags: int, links: bool) -> int:
@@ -227,11 +221,9 @@ def _find_openat2() -> Callable[[int, bytes, int, int], int] | None:
                 break
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), os.fsdecode(name))
 
-    top = os.open("/", _FLAGS | os.O_DIRECTORY)
     try:
-        os.close(call(top, b".", _FLAGS, _BENEATH))
+        with handles.OpenHandle(os.open("/", _FLAGS | os.O_DIRECTORY)) as top:
+            os.close(call(top, b".", _FLAGS, _BENEATH))
     except OSError:
         return None
-    finally:
-        os.close(top)
     return call

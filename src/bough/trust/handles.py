@@ -18,20 +18,21 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_top(top: bytes, own: bool = True) -> int:
     """The folder that a checkout is. `own`: one that an agent has made inaccessible is made accessible."""
+    opening = partial(os.open, top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if not own:
+        return opening()
     try:
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = opening()
     except PermissionError:
-        if not own:
-            raise
         parent, _, name = top.rpartition(b"/")
         with open_folder(parent, b"") as above:
-            _open_up(above, name)
-        handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    return _make_searchable(handle) if own else handle
+            handle = read_with_access(above, name, opening)
+    return _make_searchable(handle)
 
 
 def _make_searchable(handle: int) -> int:
@@ -40,13 +41,28 @@ def _make_searchable(handle: int) -> int:
     return handle
 
 
+class OpenHandle:
+    """A handle that is closed at the end. A class, because a generator takes longer than opening a file."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __enter__(self) -> int:
+        return self._handle
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._handle)
+
+
 @contextmanager
-def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
-    """The folder at a path below `top`. With `make`, it is created, and what is in its way is removed."""
+def open_folder(top: bytes, path: bytes) -> Iterator[int]:
+    """The folder at a path below `top`."""
     handle = open_top(top)
     try:
         for name in path.split(b"/") if path else ():
-            below = _make_below(handle, name) if make else open_below(handle, name)
+            below = open_below(handle, name)
             os.close(handle)
             handle = below
         yield handle
@@ -103,14 +119,10 @@ class Folders:
 
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
     """A folder in a folder; one of our own that is not accessible (or writable) is made so."""
-    try:
-        handle = os.open(name, _FOLDER, dir_fd=parent)
-        if writing and not os.fstat(handle).st_mode & stat.S_IWUSR:
-            os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
-        return handle
-    except PermissionError:
-        _open_up(parent, name)
-        return os.open(name, _FOLDER, dir_fd=parent)
+    handle = read_with_access(parent, name, partial(os.open, name, _FOLDER, dir_fd=parent))
+    if writing and not (mode := os.fstat(handle).st_mode) & stat.S_IWUSR:
+        os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
+    return handle
 
 
 def make_folder(top: bytes, path: bytes) -> None:
@@ -181,27 +193,18 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
 def _empty_folder(parent: int, name: bytes) -> None:
     """Empty a folder without recursion, and with few handles at a time: an agent can create folders deeper than both
     allow. Deep folders are moved up to the top and emptied there."""
-    top = open_below(parent, name)
-    try:
+    with OpenHandle(open_below(parent, name)) as top:
         waiting = _remove_files(top)
         # Another name each time: a killed removal leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
-            handle = open_below(top, each)
-            try:
+            with OpenHandle(open_below(top, each)) as handle:
                 for inner in _remove_files(handle):
                     moved += 1
-                    fresh = b".bough-gone-%s-%d" % (ours, moved)
-                    # Moving a folder writes to it.
-                    os.close(open_below(handle, inner, writing=True))
-                    _retry_with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
-                    waiting.append(fresh)
-            finally:
-                os.close(handle)
+                    waiting.append(b".bough-gone-%s-%d" % (ours, moved))
+                    move_away(handle, inner, top, waiting[-1])
             _retry_with_access(top, partial(os.rmdir, each, dir_fd=top))
-    finally:
-        os.close(top)
 
 
 def _remove_files(handle: int) -> list[bytes]:
@@ -227,22 +230,14 @@ def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
         return action()
 
 
-def _open_up(parent: int, name: bytes) -> None:
-    """A link that takes the folder's place at this moment is not followed: changing its own mode fails."""
-    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
+def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Do something with a file or folder of our own in a folder; when it is not readable, make it so and retry."""
+    with suppress(PermissionError):
+        return action()
+    # A link that takes its place at this moment is not followed: changing its own mode fails.
+    with OpenHandle(os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)) as handle:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
             mine = 0o700 if stat.S_ISDIR(mode) else 0o600
             os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | mine)  # noqa: PTH101
-    finally:
-        os.close(handle)
-
-
-def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
-    """Do something with a file of our own in a folder; when it is not readable, make it so and retry."""
-    try:
-        return action()
-    except PermissionError:
-        _open_up(parent, name)
-        return action()
+    return action()

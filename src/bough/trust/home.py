@@ -45,7 +45,7 @@ def _check_below(home: Path, folder: Place, depth: int) -> None:
     """Nothing in it is a link, a pipe or a device: bough, git and SQLite open what is in there by path."""
     for name, kind in folder.list():
         place = folder / name
-        if kind in ("link", "other"):
+        if kind not in ("file", "folder"):
             what = "a link" if kind == "link" else "neither a file nor a folder"
             raise _make_distrust_error(home, f"{place.name} is {what}")
         if kind == "folder" and depth and place.name not in _CHECKOUTS:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -95,6 +96,11 @@ def resolve_command(argv: Sequence[str], project: Path | None, env: Mapping[str,
     # The current folder is the checkout: `python -m NAME` must not find a `NAME.py` there.
     safe = ["-P"] if _INTERPRETER.fullmatch(argv[0]) else []
     return [program, *safe, *argv[1:]]
+
+
+def make_shell_argv(command: str) -> list[str]:
+    """A command line for the sandbox, run by the person's bash, or by `sh` where there is none."""
+    return [shutil.which("bash") or "sh", "-c", command]
 
 
 def make_environment(**own: str) -> dict[str, str]:

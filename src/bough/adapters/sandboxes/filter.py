@@ -104,11 +104,14 @@ _CREATING = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 _O_CREAT = 0o100 | 0o20000000  # O_TMPFILE's own bit too
 _TERMINAL = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX: typing into another terminal."""
-AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+AF_UNIX = 1
+INTERNET = (2, 10, 16)
+"""AF_INET, AF_INET6 and AF_NETLINK."""
 
 # Classic BPF: load a word of the call's data, compare, return.
 _LOAD, _JEQ, _JGE, _JSET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_ERRNO = 0x00050000
+_ALLOW = (_RETURN, 0, 0, 0x7FFF0000)
 _NUMBER, _ARCHITECTURE = 0, 4
 
 
@@ -130,26 +133,26 @@ def build_program(families: tuple[int, ...]) -> bytes:
         if number or (machine == "x86_64" and number is not None):
             # A conditional jump reaches 255 instructions: enough for each body.
             code += [(_JEQ, 0, len(body), number), *body]
-    code.append((_RETURN, 0, 0, _ALLOW))
+    code.append(_ALLOW)
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
 def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
     """Calls, the frequent ones first, and the rules for them; each ends with a return."""
     for name, (flags, mode) in _CREATING.items():
-        wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _allow()]
-        yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
+        wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _ALLOW]
+        yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _ALLOW]
     for name, mode in _MODES.items():
-        yield name, [*_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
+        yield name, [*_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _ALLOW]
     for name in ("clone", "unshare"):
-        yield name, [*_load_argument(0), (_JSET, 0, 1, _NEW_NAMESPACES), _deny(errno.EPERM), _allow()]
-    allowed = [instruction for family in families for instruction in ((_JEQ, 0, 1, family), _allow())]
+        yield name, [*_load_argument(0), (_JSET, 0, 1, _NEW_NAMESPACES), _deny(errno.EPERM), _ALLOW]
+    allowed = [instruction for family in families for instruction in ((_JEQ, 0, 1, family), _ALLOW)]
     yield "socket", [*_load_argument(0), *allowed, _deny(errno.EACCES)]
     typing = [instruction for request in _TERMINAL for instruction in ((_JEQ, 0, 1, request), _deny(errno.EPERM))]
-    yield "ioctl", [*_load_argument(1), *typing, _allow()]
+    yield "ioctl", [*_load_argument(1), *typing, _ALLOW]
     # Limits of another process: with none left, the supervisor of a command could not end it.
     changes = [*_load_argument(2), (_JEQ, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_JEQ, 1, 0, 0), _deny(errno.EPERM)]
-    yield "prlimit64", [*_load_argument(0), (_JEQ, len(changes), 0, 0), *changes, _allow()]
+    yield "prlimit64", [*_load_argument(0), (_JEQ, len(changes), 0, 0), *changes, _ALLOW]
     for name in _ABSENT:
         yield name, [_deny(errno.ENOSYS)]
     for name in _NEVER:
@@ -163,7 +166,3 @@ def _load_argument(index: int) -> list[tuple[int, int, int, int]]:
 
 def _deny(number: int) -> tuple[int, int, int, int]:
     return _RETURN, 0, 0, _ERRNO | number
-
-
-def _allow() -> tuple[int, int, int, int]:
-    return _RETURN, 0, 0, _ALLOW

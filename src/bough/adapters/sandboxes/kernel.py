@@ -6,22 +6,23 @@ Only the standard library is imported here, because the spawner runs without bou
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
+import json
 import os
 import signal
 import socket
 import stat
 import struct
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from bough.adapters.sandboxes import filter
 
-PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 22, 24, 36, 38
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 36, 38
 SECCOMP_MODE_FILTER = 2
 MOUNT_SETATTR = 442
 CLONE = {"x86_64": 56, "aarch64": 220}
@@ -46,6 +47,34 @@ _KEPT = frozenset({0, 1, 3, 5, 6, 7, 8, 10, 13, 18, 29})
 """The capabilities that root keeps: owners and modes of files, signals, changing users, low ports, raw sockets, chroot.
 Neither CAP_FSETID nor CAP_SETFCAP: what a command leaves in a folder that the person opened must give nobody rights."""
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC = 2, 4, 8, 0x1000, 0x4000
+
+
+class StartFailed(Exception):
+    """A step that failed, in the terms of a report."""
+
+    def __init__(self, step: str, error: OSError | ValueError, what: str = "") -> None:
+        number = error.errno if isinstance(error, OSError) else 0
+        self.report: dict[str, Any] = {"failed": step, "errno": number, "why": f"{what}{error}"}
+        super().__init__(json.dumps(self.report))
+
+    @classmethod
+    def told(cls, why: bytes) -> StartFailed:
+        """The failure that another process reported; one that ended without a report was killed."""
+        failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was killed"))
+        if why:
+            failed.report = json.loads(why)
+        return failed
+
+
+@contextmanager
+def doing(step: str, what: str = "") -> Iterator[None]:
+    """A step of starting a command, whose error is a `StartFailed`."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise StartFailed(step, error, what) from error
 
 
 def landlock_abi() -> int:
@@ -110,21 +139,21 @@ def clone(flags: int) -> int:
 
 
 def unshare(flags: int) -> None:
-    _check_result(_libc().unshare(flags))
+    _check_result(_LIBC.unshare(flags))
 
 
 def enter_namespace(namespace: int, kind: int) -> None:
     """Move into another process's namespace. Only for a process with one thread."""
-    _check_result(_libc().setns(namespace, kind))
+    _check_result(_LIBC.setns(namespace, kind))
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     words = (os.fsencode(word) or None for word in (source, target, kind))
-    _check_result(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
+    _check_result(_LIBC.mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
 
 
 def unmount(target: str, flags: int) -> None:
-    _check_result(_libc().umount2(os.fsencode(target), flags))
+    _check_result(_LIBC.umount2(os.fsencode(target), flags))
 
 
 def set_mount(target: str, flags: int, attributes: int) -> None:
@@ -183,19 +212,14 @@ def _find_parent(pid: int) -> int:
         return 0
 
 
-@lru_cache(maxsize=1)
-def _libc() -> Any:
-    return ctypes.CDLL(None, use_errno=True)
-
-
 def syscall(number: int, *arguments: int | bytes | None) -> int:
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _check_result(_libc().syscall(ctypes.c_long(number), *words))
+    return _check_result(_LIBC.syscall(ctypes.c_long(number), *words))
 
 
 def prctl(option: int, value: int, more: Any = 0) -> None:
     further = ctypes.c_ulong(more) if isinstance(more, int) else more
-    _check_result(_libc().prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
+    _check_result(_LIBC.prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
 
 
 def _check_result(answer: int) -> int:

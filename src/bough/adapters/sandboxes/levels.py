@@ -77,13 +77,9 @@ def find_level(mode: Mode) -> SandboxLevel:
         )
     if mode != "namespaces" and abi >= LEAST_ABI:
         return SandboxLevel("landlock", abi, why)
-    raise UsageError(_explain_refusal(mode, abi, why))
-
-
-def _explain_refusal(mode: Mode, abi: int, why: str) -> str:
     landlock = f"Landlock is version {abi}, and {LEAST_ABI} is needed (Linux 6.2)" if abi else "there is no Landlock"
     missing = why if mode == "namespaces" else f"no namespaces ({why}), and {landlock}"
-    return (
+    raise UsageError(
         f"Commands cannot be confined on this system: {missing}. Allow user namespaces, use a newer kernel, or run "
         "bough in a container or virtual machine of its own with --sandbox none: then they have all your rights."
     )

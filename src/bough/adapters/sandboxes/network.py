@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -121,12 +122,8 @@ def list_machine_ports() -> list[int]:
     """The TCP ports on which something on this machine listens, on its loopback among others."""
     ports = set()
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            continue
-        with os.fdopen(handle) as table:
-            for line in list(table)[1:]:
+        with suppress(OSError):
+            for line in Path(name).read_text().splitlines()[1:]:
                 _, local, _, state, *_ = line.split()
                 address, _, port = local.partition(":")
                 if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):

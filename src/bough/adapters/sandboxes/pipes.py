@@ -15,7 +15,10 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from bough.adapters.tools.output_text import decode_output
 from bough.ports import Finished, Sandbox, WorkFolder
@@ -27,23 +30,16 @@ _SAID = 600
 """Characters of its last output there that a message quotes."""
 
 
-class Pipes:
+class Pipes(Struct, eq=False):
     """`reader` ends when the command has ended."""
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        running: asyncio.Task[Finished],
-        transport: asyncio.ReadTransport,
-        held: list[int],
-        folder: Path,
-    ) -> None:
-        self.reader, self.writer, self._running = reader, writer, running
-        self.unreadable = False
-        """Nothing more can be read: it has ended, or sent something unreadable."""
-        self._transport, self._held, self._folder = transport, held, folder
-        running.add_done_callback(lambda _: self._let_go())
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    _running: asyncio.Task[Finished]
+    _transport: asyncio.ReadTransport
+    _folder: Path
+    unreadable: bool = False
+    """Nothing more can be read: it has ended, or sent something unreadable."""
 
     @classmethod
     async def open(
@@ -71,7 +67,9 @@ class Pipes:
             lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(ends["write"], "wb", buffering=0)
         )
         writer = asyncio.StreamWriter(speaks, protocol, None, loop)
-        return cls(reader, writer, running, transport, [ends["reader"], ends["writer"]], folder)
+        for held in ("reader", "writer"):  # With the last writer gone, the output has an end.
+            running.add_done_callback(partial(_close, ends[held]))
+        return cls(reader, writer, running, transport, folder)
 
     async def read_line(self) -> bytes | None:
         """The next line; None: nothing more can be read."""
@@ -84,11 +82,6 @@ class Pipes:
     async def write_line(self, line: bytes) -> None:
         self.writer.write(line + b"\n")
         await self.writer.drain()
-
-    def _let_go(self) -> None:
-        """It has ended: with the last writer gone, the output has an end."""
-        while self._held:
-            os.close(self._held.pop())
 
     @property
     def ended(self) -> bool:
@@ -117,16 +110,23 @@ class Pipes:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
+def _close(handle: int, ended: object) -> None:
+    os.close(handle)
+
+
 def _make_pipes(folder: Path) -> dict[str, int]:
     """Both pipes, open at both ends: then neither side waits for the other, and there is no end before the command's.
     Opened from the folder, and never through a link."""
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     ends: dict[str, int] = {}
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
             os.mkfifo(name, 0o600, dir_fd=place)
             for end in sorted((kept, held)):  # Reading first: writing needs a reader.
-                ends[end] = _open_pipe(place, name, reads=end.startswith("read"))
+                way = os.O_RDONLY if end.startswith("read") else os.O_WRONLY
+                ends[end] = os.open(name, way | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place)
+                if not stat.S_ISFIFO(os.fstat(ends[end]).st_mode):
+                    raise FileNotFoundError(name)
     except BaseException:
         for handle in ends.values():
             os.close(handle)
@@ -134,12 +134,3 @@ def _make_pipes(folder: Path) -> dict[str, int]:
     finally:
         os.close(place)
     return ends
-
-
-def _open_pipe(place: int, name: str, *, reads: bool) -> int:
-    flags = (os.O_RDONLY if reads else os.O_WRONLY) | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-    handle = os.open(name, flags, dir_fd=place)
-    if not stat.S_ISFIFO(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise FileNotFoundError(name)
-    return handle

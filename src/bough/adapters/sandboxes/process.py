@@ -14,14 +14,15 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.env import find_own_sources
-from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
+from bough.adapters.sandboxes.filter import AF_UNIX, INTERNET
 from bough.adapters.sandboxes.landlock import Landlock, copy_denied_folders, make_home_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.network import OFF, Network, describe_reach
@@ -31,10 +32,6 @@ from bough.adapters.sandboxes.supervisors import Command, SupervisorPool
 from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, WorkFolder
-
-_FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
-"""Sockets that a command without a network namespace may make. None with a path: one that can connect to a terminal
-multiplexer, a key agent or a container daemon runs commands outside."""
 
 EVER = 10.0**8
 """Seconds: a service is ended by the caller that started it."""
@@ -146,31 +143,29 @@ class ProcessSandbox:
         self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         mark = _make_mark(workspace)
-        own = self._view is not None and self.network.mode != "on" and mark not in self._networks
-        if own:
-            service = await self._serve_first(argv, workspace, limit, env)
+        run = partial(self.run, argv, workspace=workspace, timeout=EVER, limit=limit, env=env)
+        if self._view is not None and self.network.mode != "on" and mark not in self._networks:
+            service = await self._serve_first(mark, run)
         else:
-            service = asyncio.create_task(self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env))
+            service = asyncio.create_task(run())
         self._serving.setdefault(mark, set()).add(service)
         service.add_done_callback(lambda ended: self._has_ended(mark, ended))
         return service
 
     async def _serve_first(
-        self, argv: Sequence[str], workspace: WorkFolder, limit: int, env: Mapping[str, str]
+        self, mark: str, run: Callable[..., Coroutine[Any, Any, Finished]]
     ) -> asyncio.Task[Finished]:
         """A service whose network the workspace's other commands share from now on."""
         link, theirs = socket.socketpair()
         arrived = asyncio.Event()
         asyncio.get_running_loop().add_reader(link, arrived.set)
-        service = asyncio.create_task(
-            self.run(argv, workspace=workspace, timeout=EVER, limit=limit, env=env, handles=[theirs.fileno()])
-        )
+        service = asyncio.create_task(run(handles=[theirs.fileno()]))
         waiting = asyncio.create_task(arrived.wait())
         try:
             await asyncio.wait((waiting, service), return_when=asyncio.FIRST_COMPLETED)
             if arrived.is_set():
                 _, handles, _, _ = socket.recv_fds(link, 1, SHARED)
-                self._networks[_make_mark(workspace)] = handles
+                self._networks[mark] = handles
         except BaseException:
             service.cancel()
             raise
@@ -197,14 +192,16 @@ class ProcessSandbox:
     ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
-        request |= {"abi": self.level.abi, "families": _FAMILIES if self.network.mode == "on" else ()}
+        # No sockets with a path where there is no network namespace: who can connect to a terminal multiplexer, a key
+        # agent or a container daemon runs commands outside.
+        request |= {"abi": self.level.abi, "families": INTERNET if self.network.mode == "on" else ()}
         if self._view is not None:
             mounts, writable = self._view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
             # Numbers of descriptors mean nothing to the supervisor; the inodes tell whether its keeper is in these
             # namespaces already.
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
-            request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
+            request |= {"writable": writable, "families": (AF_UNIX, *INTERNET), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
         elif self._landlock is not None:
             request["writable"] = self._landlock.writable(workspace)
@@ -227,10 +224,7 @@ def _read_outcome(
         status = int(report.get("status", 0))
         return (status if status >= 0 else 128 - status), output
     if step != "exec":
-        confine = "it cannot be confined"
-        what = {"folder": "its folder cannot be entered", "confine": confine, "namespaces": confine}.get(
-            step, "it failed"
-        )
+        what = "its folder cannot be entered" if step == "folder" else "it cannot be confined"
         raise WorkspaceError(f"No command can run in {workspace.folder}, because {what}: {report['why']}.")
     if number in (errno.ENOENT, errno.ENOTDIR):
         return 127, os.fsencode(f"{argv[0]}: command not found\n")

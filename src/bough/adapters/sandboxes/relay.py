@@ -31,8 +31,6 @@ _PATIENCE = 30.0
 _MOST = 64
 """Connections at the same time."""
 
-PR_SET_PDEATHSIG = 1
-
 
 def listen(network: dict[str, Any]) -> list[socket.socket]:
     """The sockets to listen at, made inside the namespace: that of the proxy, then one for each port of the machine."""
@@ -42,9 +40,9 @@ def listen(network: dict[str, Any]) -> list[socket.socket]:
 
 def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
     """Pass on until the process is ended. Called outside the namespace."""
-    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     socket.getaddrinfo("localhost", None)  # loads the resolver while that is still possible
-    kernel.confine([], kernel.landlock_abi(), (filter.AF_INET, filter.AF_INET6, filter.AF_NETLINK))
+    kernel.confine([], kernel.landlock_abi(), filter.INTERNET)
     proxies = 1 if network["hosts"] else 0
     free = threading.BoundedSemaphore(_MOST)
     while True:

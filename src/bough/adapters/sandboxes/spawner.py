@@ -27,9 +27,9 @@ from contextlib import suppress
 from typing import Any
 
 from bough.adapters.sandboxes import kernel, limits, namespaces
+from bough.adapters.sandboxes.kernel import StartFailed
 from bough.adapters.sandboxes.orders import END, GRACE, HIRE, PATIENCE, SHARED
 
-MOST_HANDLES = 1 + SHARED
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
 
 
@@ -49,22 +49,15 @@ def serve() -> None:
     os.dup2(null, 0)
     os.close(null)
     while True:
-        order, handles = _receive(orders, 1)
+        order, handles, _, _ = socket.recv_fds(orders, 1, 1)
         if order != HIRE:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
+            os.set_inheritable(handles[0], False)  # no command must have it
             Supervisor(socket.socket(fileno=handles[0])).serve()
             os._exit(0)
         os.close(handles[0])
-
-
-def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
-    """Some bytes and the handles that came with them, which are for us alone: no command must inherit one."""
-    body, handles, _, _ = socket.recv_fds(link, size, MOST_HANDLES)
-    for handle in handles:
-        os.set_inheritable(handle, False)
-    return body, list(handles)
 
 
 class Supervisor:
@@ -85,12 +78,13 @@ class Supervisor:
 
     def serve(self) -> None:
         clean = True
-        while clean and (received := self._receive()):
+        while clean and (received := namespaces.receive_request(self._control)):
             request, (output, *handles) = received
-            command, trouble = self._start(request, output, handles)
-            for handle in (output, *handles):
-                os.close(handle)
-            if trouble is None:
+            try:
+                command = self._start(request, output, handles)
+            except StartFailed as failed:
+                report = failed.report
+            else:
                 try:
                     status = self._attend(command)
                 finally:  # whatever happens to us
@@ -98,9 +92,7 @@ class Supervisor:
                     # another.
                     # A command with its own process namespace ends with its first process.
                     clean = "space" in request or self._end_all(command)
-                report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
-            else:
-                report = trouble
+                report = {"status": os.waitstatus_to_exitcode(status)}
             # A supervisor in the workspace's folder would keep it from being removed or unmounted.
             os.chdir("/")
             try:
@@ -108,47 +100,34 @@ class Supervisor:
             except OSError:
                 return  # bough is gone
 
-    def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> tuple[int, dict[str, Any] | None]:
-        """The command's process, or what went wrong when it could not be started. `handles`: the users and the network
-        that it joins, or a socket by which its own are passed on."""
-        if "space" not in request:
-            command, trouble = _start(request, output)
-            if trouble is None and sys.platform == "linux":
-                limits.limit_process(command, own_users=False)
-            return command, trouble
-        space = request.pop("space")
+    def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> int:
+        """The command's process. `handles`, which end here: the users and the network that it joins, or a socket by
+        which its own are passed on. `StartFailed` when it cannot be started."""
         try:
+            if (space := request.get("space")) is None:
+                command = _start(request, output)
+                if sys.platform == "linux":
+                    limits.limit_process(command, own_users=False)
+                return command
             if self._keeper is None or self._keeper.space != space:
                 self._end_keeper()
                 self._keeper = namespaces.Keeper(space, handles if len(handles) == SHARED else ())
-            command = self._keeper.start(request, output)
+            command = self._keeper.start({**request, "space": None}, output)
             if len(handles) == 1:
                 _pass_on(handles[0], self._keeper.shares)
-            return command, None
-        except namespaces.StartFailed as failed:
+            return command
+        except StartFailed as failed:
             if failed.report["failed"] == "namespaces":
                 self._end_keeper()
-            return 0, failed.report
+            raise
         finally:
-            request["space"] = space
+            for handle in (output, *handles):
+                os.close(handle)
 
     def _end_keeper(self) -> None:
         if self._keeper is not None:
             self._keeper.end()
             self._keeper = None
-
-    def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
-        """The next request: its length in four bytes, along with the output's pipe and other handles, then JSON. None
-        when bough has no more."""
-        head, handles = _receive(self._control, 4)
-        length = int.from_bytes(head, "big")
-        body = bytearray()
-        while len(body) < length:
-            piece = self._control.recv(min(length - len(body), 1 << 20))
-            if not piece:
-                return None
-            body += piece
-        return (json.loads(body), handles) if handles else None
 
     def _attend(self, command: int) -> int:
         """Wait for the command; end it when bough says so or is gone. Its wait status."""
@@ -162,7 +141,7 @@ class Supervisor:
             if pid:
                 return status
             if end_at is not None and time.monotonic() >= end_at:
-                _signal_group(command, signal.SIGKILL)
+                namespaces.end_group(command, signal.SIGKILL)
                 end_at = None
             wait = None if end_at is None else max(0.0, end_at - time.monotonic()) * 1000 + 1
             ready = [handle for handle, _ in poll.poll(wait)]
@@ -173,7 +152,7 @@ class Supervisor:
                     order = self._control.recv(1)
                 except ConnectionResetError:
                     order = b""
-                _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
+                namespaces.end_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
                 # The end of file stays readable for ever, and would make this loop spin. bough is gone, and the command
@@ -183,7 +162,7 @@ class Supervisor:
 
     def _end_all(self, command: int) -> bool:
         """Kill until the kernel reports no descendant left. False when one does not go."""
-        _signal_group(command, signal.SIGKILL)
+        namespaces.end_group(command, signal.SIGKILL)
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         give_up = time.monotonic() + PATIENCE
@@ -208,46 +187,40 @@ def _pass_on(handle: int, shares: list[int]) -> None:
         socket.send_fds(link, [b"."], shares)
 
 
-def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
-    """The command's process, or what went wrong when it could not be started.
+def _start(request: dict[str, Any], output: int) -> int:
+    """The command's process. `StartFailed` when it cannot be started.
 
     Landlock confines a thread and what that thread starts. So a separate thread, which ends right away, starts the
     command without a fork of Python, and this process stays unconfined, and out of the command's reach.
     """
-    step = "folder"
-    started: list[int] = []
-    trouble: list[dict[str, Any]] = []
+    started: list[int | StartFailed] = []
 
     def start() -> None:
-        nonlocal step
         try:
-            os.chdir(request["cwd"])
-            step = "confine"
-            if request["writable"] is not None:
-                kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
-            step = "exec"
+            with kernel.doing("folder"):
+                os.chdir(request["cwd"])
+            with kernel.doing("confine"):
+                if request["writable"] is not None:
+                    kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
             argv, env = request["argv"], request["env"]
-            # In a session of its own, without input, and with its output and errors combined.
-            pid = os.posix_spawn(
-                namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
-                argv,
-                env,
-                file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
-                setsid=True,
-                setsigmask=(),
-                setsigdef=RESET,
-            )
+            with kernel.doing("exec"):
+                # In a session of its own, without input, and with its output and errors combined.
+                pid = os.posix_spawn(
+                    namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
+                    argv,
+                    env,
+                    file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
+                    setsid=True,
+                    setsigmask=(),
+                    setsigdef=RESET,
+                )
             started.append(pid)
-        except (OSError, ValueError) as error:
-            number = error.errno if isinstance(error, OSError) else 0
-            trouble.append({"failed": step, "errno": number, "why": str(error)})
+        except StartFailed as failed:
+            started.append(failed)
 
     thread = threading.Thread(target=start)
     thread.start()
     thread.join()
-    return (started[0], None) if started else (0, trouble[0])
-
-
-def _signal_group(command: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(command, number)
+    if isinstance(started[0], StartFailed):
+        raise started[0]
+    return started[0]

@@ -1,4 +1,4 @@
-"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `namespaces.build`).
+"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `mounts.py`).
 
 The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
 removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,
@@ -156,14 +156,12 @@ def _find_home() -> str:
 
 def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
     """Identify the files and folders that the mounts refer to: one that was removed and recreated is another."""
-    return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
-
-
-def _stat(path: str) -> os.stat_result | None:
-    try:
-        return Path(path).lstat()
-    except OSError:
-        return None
+    found = []
+    for source in (line[2] for line in mounts if line[2]):
+        with suppress(OSError):
+            known = Path(source).lstat()
+            found.append((known.st_dev, known.st_ino))
+    return found
 
 
 def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
@@ -239,12 +237,11 @@ def _has_python(base: Path) -> bool:
 
 def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
     source = realpath(mount.source)
-    target = realpath(mount.target or mount.source)
     if not exists(source):
         return
     if mount.mode == "overlay" and isdir(source):
         for name in ("files", "work"):
             (changes / name).mkdir(parents=True, exist_ok=True)
-        yield ["over", target, source, realpath(changes)]
+        yield ["over", source, source, realpath(changes)]
     else:
-        yield ["lent", target, source, ""]
+        yield _make_line("lent", source)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -13,6 +12,7 @@ from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
 from bough.ports import Finished, ToolResult
+from bough.trust.programs import make_shell_argv
 
 _LONGEST = 100_000
 """Bytes of a command line: the system takes 128 kB in one argument."""
@@ -40,7 +40,7 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
     rules = bench.rules
     timeout = min(arguments.timeout or rules.bash_timeout, rules.bash_longest)
     finished = await bench.sandbox.run(
-        [shutil.which("bash") or "sh", "-c", arguments.command],
+        make_shell_argv(command),
         workspace=bench.workspace,
         timeout=timeout,
         limit=rules.kept,

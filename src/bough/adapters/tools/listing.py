@@ -13,6 +13,7 @@ from bough.adapters.tools import paths, suggestions
 from bough.adapters.tools.output_text import cut_middle, format_size
 from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
+from bough.trust import handles
 
 _ENTRIES = 500
 """Lines of the tree at most."""
@@ -29,13 +30,13 @@ class List(Struct, frozen=True, forbid_unknown_fields=True):
 
 def list_folder(arguments: List, bench: Bench) -> ToolResult:
     place = paths.resolve_path(bench.workspace, arguments.path)
-    what = paths.find_kind(place)
-    if what == "missing":
+    what = place.beneath.kind
+    if not what:
         raise Refusal(f"There is no folder `{place.shown}`.{suggestions.suggest_paths(place, bench.workspace)}")
     if what != "folder":
         raise Refusal(f"`{place.shown}` is a {what}, not a folder{': use `read`' if what == 'file' else ''}.")
     tree = [f"{place.shown}/"]
-    with paths.open_folder(place, place.steps) as folder:
+    with handles.open_folder(os.fsencode(place.root), os.fsencode("/".join(place.steps))) as folder:
         for line in _walk_tree(folder, arguments.depth, 1):
             if len(tree) > _ENTRIES:
                 tree.append("… (more: list a folder below, or a smaller depth)")
@@ -74,15 +75,13 @@ def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[st
     except OSError as error:
         yield f"{indent}{name}/  ({error.strerror})"
         return
-    try:
+    with handles.OpenHandle(below):
         if level < depth:
             yield f"{indent}{name}/"
             yield from _walk_tree(below, depth, level + 1)
         else:
             entries, left = _list_entries(below)
             yield f"{indent}{name}/  ({len(entries) + left:,} inside)"
-    finally:
-        os.close(below)
 
 
 def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:

@@ -1,16 +1,15 @@
 """Where the file tools may go: inside the workspace, links included, even if a folder is swapped for a link meanwhile.
 
-A path is resolved once, must then lie below the workspace's real root, and is opened from there folder by folder
-without following any link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a
-device would hang the call, or worse.
+A path is resolved once, must then lie below the workspace's real root, and is opened from there without following any
+link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a device would hang the
+call, or worse.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,16 +19,7 @@ from bough.adapters.tools.output_text import format_size
 from bough.adapters.tools.tool import Refusal
 from bough.core.conversation.context import GOAL_FILE
 from bough.ports import WorkFolder
-from bough.trust import handles
 from bough.trust.files import Place
-
-_KINDS = {
-    stat.S_IFREG: "file",
-    stat.S_IFDIR: "folder",
-    stat.S_IFLNK: "link",
-    stat.S_IFIFO: "pipe",
-    stat.S_IFSOCK: "socket",
-}
 
 
 class WorkspacePath(Struct, frozen=True):
@@ -42,8 +32,8 @@ class WorkspacePath(Struct, frozen=True):
     """The path as the model knows it: relative to where it starts."""
 
     @property
-    def path(self) -> Path:
-        return Path(self.root, *self.steps)
+    def beneath(self) -> Place:
+        return Place(self.root, "/".join(self.steps))
 
 
 def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
@@ -92,47 +82,22 @@ def _resolve_folder(folder: Path) -> str:
     return os.path.realpath(folder)
 
 
-def open_folder(place: WorkspacePath, steps: tuple[str, ...]) -> AbstractContextManager[int]:
-    """A folder below the root, as a handle."""
-    return handles.open_folder(os.fsencode(place.root), os.fsencode("/".join(steps)))
-
-
-def find_kind(place: WorkspacePath) -> str:
-    """`file`, `folder`, `missing`, or what else is there."""
-    if not place.steps:
-        return "folder"
-    try:
-        with open_folder(place, place.steps[:-1]) as parent:
-            return _describe_mode(os.stat(place.steps[-1], dir_fd=parent, follow_symlinks=False).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return "missing"
-
-
-def _describe_mode(mode: int) -> str:
-    return _KINDS.get(stat.S_IFMT(mode), "device")
-
-
 def read_bytes(place: WorkspacePath, limit: int) -> bytes:
     """A whole file of at most `limit` bytes. `FileNotFoundError` when there is none."""
-    with open_folder(place, place.steps[:-1]) as parent:
-        name = place.steps[-1] if place.steps else "."
-        _require_file(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
-        # If it has just become a pipe, opening does not wait for a writer.
-        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(file.fileno())
-        _require_file(place, found)
-        if found.st_size > limit:
-            raise Refusal(
-                f"`{place.shown}` is too large for this ({format_size(found.st_size)}): use `search`, "
-                f"or `bash` with sed, head "
-                "or tail, to see parts of it."
-            )
-        return file.read(found.st_size)  # not `limit`, which would allocate that much memory for every file
+    _require_file(place)
+    body = place.beneath.read(limit + 1)
+    if len(body) > limit:
+        raise Refusal(
+            f"`{place.shown}` is too large for this (more than {format_size(limit)}): use `search`, or `bash` with "
+            "sed, head or tail, to see parts of it."
+        )
+    return body
 
 
-def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
-    what = _describe_mode(found.st_mode)
+def _require_file(place: WorkspacePath) -> None:
+    what = place.beneath.kind
+    if not what:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), place.shown)
     if what == "folder":
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.shown)
     if what != "file":
@@ -141,8 +106,7 @@ def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
 
 def write_bytes(place: WorkspacePath, content: bytes) -> None:
     """Replace a file's content, all or nothing; the mode stays. Missing folders are created."""
-    target = Place(place.root, "/".join(place.steps))
-    target.make_parents()
-    with open_folder(place, place.steps[:-1]) as parent, suppress(FileNotFoundError):
-        _require_file(place, os.stat(place.steps[-1] if place.steps else ".", dir_fd=parent, follow_symlinks=False))
-    target.write(content, 0o666, keep_mode=True)
+    place.beneath.make_parents()
+    with suppress(FileNotFoundError):
+        _require_file(place)
+    place.beneath.write(content, 0o666, keep_mode=True)

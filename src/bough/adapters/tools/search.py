@@ -75,8 +75,8 @@ async def search(argv: Argv, arguments: Search, bench: Bench) -> ToolResult:
     if "\0" in arguments.pattern or "\0" in arguments.glob:
         raise Refusal("`pattern` and `glob` must not contain a NUL character.", fault=True)
     place = paths.resolve_path(bench.workspace, arguments.path)
-    what = paths.find_kind(place)
-    if what == "missing":
+    what = place.beneath.kind
+    if not what:
         raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
     if what not in ("file", "folder"):
         raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")

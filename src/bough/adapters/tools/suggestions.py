@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import accumulate
 
 from bough.adapters.tools.paths import WorkspacePath
 from bough.core.spelling import find_similar
@@ -63,12 +64,10 @@ def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] |
         return None
     squeezed = [" ".join(line.split()) for line in lines]
     wanted = [" ".join(line.split()) for line in sought]
-    starts = _find_promising(squeezed, wanted)
-    for start in starts:
+    passages: dict[str, int] = {}
+    for start in _find_promising(squeezed, wanted):
         if squeezed[start : start + width] == wanted:
             return start, start + width, True
-    passages: dict[str, int] = {}
-    for start in starts:
         passages.setdefault("\n".join(squeezed[start : start + width])[:_LETTERS], start)
     likest = find_similar("\n".join(wanted)[:_LETTERS], passages, 1, _ALIKE)
     if not likest:
@@ -82,11 +81,8 @@ def _find_promising(lines: list[str], wanted: list[str]) -> list[int]:
     longest."""
     wished = {line for line in wanted if line}
     width = min(len(wanted), len(lines))
-    shared = sum(line in wished for line in lines[:width])
-    counts = [shared]
-    for start in range(1, len(lines) - width + 1):
-        shared += (lines[start + width - 1] in wished) - (lines[start - 1] in wished)
-        counts.append(shared)
+    before = [0, *accumulate(line in wished for line in lines)]
+    counts = [before[start + width] - before[start] for start in range(len(lines) - width + 1)]
     best = sorted(range(len(counts)), key=lambda start: (-counts[start], start))[:_CANDIDATES]
     if counts[best[0]]:
         return best

@@ -63,10 +63,6 @@ def decode_arguments(tool: Tool, raw: str) -> Struct:
         raise _make_refusal(tool, f"the arguments are not valid JSON ({error})") from None
     if not isinstance(values, dict):
         raise _make_refusal(tool, "the arguments must be one JSON object")
-    return _check_values(tool, values)
-
-
-def _check_values(tool: Tool, values: dict[str, Any]) -> Struct:
     known = tool.arguments.__struct_fields__
     for name in values:
         if name not in known:

@@ -3,13 +3,20 @@
 
 It borrows objects: from bough's repository, and from the person's for the history of the project. Borrowed objects are
 only ever read. The history is that of the moment when the run started, whatever the person commits meanwhile.
+
+After an agent had it, its settings are cleaned: git runs programs that they name (`fsmonitor` at every `git status`),
+and a person who looks around in there, or whose shell shows the branch, would run them. What is known to be harmless
+stays. Everything else is removed, since git adds settings with every version.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,11 +24,34 @@ from msgspec import Struct
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.git_program import Git
-from bough.adapters.workspaces.git_settings import LAST
 from bough.adapters.workspaces.home import ATTRIBUTES
+from bough.adapters.workspaces.repository import Repository
 from bough.core.merge.conflict_hunks import OURS
+from bough.trust import handles
 from bough.trust.files import Place
 
+MOST = 1 << 18
+LAST = "[core]\n\thooksPath = /dev/null\n\tfsmonitor = false\n"
+"""Overrides earlier settings: of two values git takes the later."""
+_ANY = frozenset({"user", "author", "committer", "color", "advice", "init"})
+_KEYS = {
+    "core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode autocrlf eol safecrlf "
+    "symlinks quotepath",
+    "gc": "auto",
+    "commit": "gpgsign",
+    "remote": "url fetch",
+    "branch": "remote merge rebase",
+    "pull": "rebase ff",
+    "push": "default autosetupremote",
+    "merge": "ff conflictstyle",
+    "rebase": "autostash autosquash",
+}
+_SECTION = re.compile(r'\s*\[([\w.-]+)(?: "[^"\\\n]*")?\]\s*')
+_SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=[^\\]*)?")
+_ELSEWHERE = (b"commondir", b"config.worktree", b"hooks")
+"""What leads git to other settings, or to programs."""
+
+Stamp = tuple[int, ...]
 CONFIG = f"""\
 [core]
 \trepositoryformatversion = 0
@@ -105,30 +135,19 @@ def list_lenders(repository: Path, past: History) -> list[Path]:
     return [repository / "objects", *([Path(past.objects)] if past.objects else [])]
 
 
-def prepare(
-    checkout: Path,
-    tree: str,
-    branch: str,
-    past: History,
-    *,
-    lender: Path,
-    git: Git,
-    start: Callable[[str, str, str], str],
-    sides: Mapping[str, str],
-) -> Path:
-    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from `lender`,
-    bough's own. `start` makes a commit of a tree, a parent and a message. For a merge it stands on our side, and has
-    all the sides as branches."""
+def prepare(own: Repository, checkout: Path, past: History, branch: str, tree: str, sides: Mapping[str, str]) -> Path:
+    """The repository next to its checkout, which need not exist yet; `place` moves it in. It borrows from bough's own.
+    For a merge it stands on our side, and has all the sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
     # Relative, because a project that is moved takes both along where the checkouts lie in it.
-    borrowed = os.path.relpath((lender / "objects").resolve(), checkout.resolve() / ".git" / "objects")
+    borrowed = os.path.relpath((own.path / "objects").resolve(), checkout.resolve() / ".git" / "objects")
     lenders = [borrowed, *([past.objects] if past.objects else [])]
     tree = sides.get(OURS, tree)
-    commit = past.commit if past.tree == tree else start(tree, past.commit, START)
-    at = {name: commit if side == tree else start(side, past.commit, SIDE) for name, side in sides.items()}
+    commit = past.commit if past.tree == tree else own.write_commit(tree, past.commit, START)
+    at = {name: commit if side == tree else own.write_commit(side, past.commit, SIDE) for name, side in sides.items()}
     files = {f"refs/heads/{name}": f"{side}\n" for name, side in at.items()} | {
         "HEAD": f"ref: refs/heads/bough/{branch}\n",
         "config": CONFIG,
@@ -140,7 +159,7 @@ def prepare(
         (part / name).write_text(text, encoding="utf-8")
     if past.shallow and (shallow := Place(Path(past.objects).parent, "shallow").text()):
         (part / "shallow").write_text(shallow)
-    git.run("read-tree", tree, index=part / "index")
+    own.git.run("read-tree", tree, index=part / "index")
     return part
 
 
@@ -149,3 +168,49 @@ def place(part: Path, checkout: Path, excludes: bytes) -> None:
     (part / "info" / "exclude").write_bytes(excludes)
     disk.remove(os.fsencode(checkout / ".git"))
     part.rename(checkout / ".git")
+
+
+def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
+    """Make sure that no setting of the repository at `top` runs anything. `known`: the stamp of its settings when they
+    were last cleaned. Returns their stamp now; None when there are none."""
+    try:
+        with handles.open_folder(top, b".git") as handle:
+            for name in _ELSEWHERE:
+                handles.remove_in(handle, name)
+            now = _read_stamp(handle)
+            if now is None or now == known:
+                return now
+            text = Place(os.fsdecode(top), ".git/config").text(MOST)
+            if (safe := keep_harmless(text)) != text:
+                Place(os.fsdecode(top), ".git/config").write(safe.encode())
+            return _read_stamp(handle)
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise
+        with suppress(FileNotFoundError, NotADirectoryError):
+            # A link, or a file that names a repository elsewhere: an agent made it. It is recreated when needed.
+            if not stat.S_ISDIR(os.lstat(top + b"/.git").st_mode):
+                handles.remove_below(top, b".git")
+        return None
+
+
+def keep_harmless(text: str) -> str:
+    """The settings without anything that is not known to be harmless."""
+    kept: list[str] = []
+    section = ""
+    for line in text.removesuffix(LAST).splitlines():
+        if found := _SECTION.fullmatch(line):
+            section = found[1].lower()
+            kept += [line] if section in _ANY or section in _KEYS else []
+        elif (found := _SETTING.fullmatch(line)) and section:
+            known = section in _ANY or found[1].lower() in _KEYS.get(section, "").split()
+            kept += [line] if known else []
+    return "".join(f"{line}\n" for line in kept) + LAST
+
+
+def _read_stamp(handle: int) -> Stamp | None:
+    try:
+        found = os.stat(b"config", dir_fd=handle, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino

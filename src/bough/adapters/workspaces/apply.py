@@ -19,10 +19,12 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path
+from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path, list_parents
 from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.objects import name_object
 from bough.adapters.workspaces.scan import HOME, is_reserved
 from bough.core.errors import UsageError, WorkspaceError
+from bough.trust import handles
 
 
 class ApplyConflict(UsageError):
@@ -87,7 +89,12 @@ class Applying(Struct, eq=False):
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = Tracked(move.path for move in writes)
-        blocking = {move.path for move in removals if _is_in_the_way(move.path, written)}
+        # A file where a folder must be, or in a folder where a file must be.
+        blocking = {
+            move.path
+            for move in removals
+            if move.path in written.folders or not written.paths.isdisjoint(list_parents(move.path))
+        }
         try:
             # A file is removed only at the very end, unless it stands in a new one's way.
             self._remove_all([move for move in removals if move.path in blocking])
@@ -104,14 +111,12 @@ class Applying(Struct, eq=False):
         present = self._read_present(move.path)
         if present == move.target:
             return False
+        if move.target is None and (present == _FOLDER or isinstance(present, _Behind)):
+            return False
         if isinstance(present, _Behind):
-            if move.target is None:
-                return False
             return True if move.base is None and self._is_removed(present.path) else None
         if present == _FOLDER:
-            if move.target is None:
-                return False
-            return True if all(self._is_removed(path) for path in self._list_inside(move.path)) else None
+            return True if all(map(self._is_removed, self._list_inside(move.path))) else None
         return True if present == move.base else None
 
     def _is_removed(self, path: bytes) -> bool:
@@ -130,9 +135,7 @@ class Applying(Struct, eq=False):
                     yield join_path(folder, entry.name)
 
     def _read_present(self, path: bytes) -> _Present:
-        parts = path.split(b"/")
-        for count in range(1, len(parts)):
-            parent = b"/".join(parts[:count])
+        for parent in list_parents(path):
             mode = _read_mode(join_path(self.top, parent))
             if mode is None:
                 return None
@@ -172,11 +175,13 @@ class Applying(Struct, eq=False):
             full = join_path(self.top, move.path)
             folder = os.path.dirname(full)
             self._make_folders(move.path)
-            part = b"%s/.bough-apply-%s" % (folder, disk.compute_text_id(move.path).hex()[:16].encode())
+            part = b"%s/.bough-apply-%s" % (folder, name_object(b"blob", move.path)[0].hex()[:16].encode())
             try:
                 _write_part(part, full, move.target.mode, pieces)
                 self._check_unchanged(move)
-                _drop_empty_folder(full)
+                if stat.S_ISDIR(_read_mode(full) or 0):  # by now it contains only empty folders
+                    for inner, _, _ in os.walk(full, topdown=False):
+                        os.rmdir(inner)
                 os.replace(part, full)
             except BaseException:
                 disk.remove(part)
@@ -185,9 +190,7 @@ class Applying(Struct, eq=False):
             self._touched.add(folder)
 
     def _make_folders(self, path: bytes) -> None:
-        parts = path.split(b"/")
-        for count in range(1, len(parts)):
-            folder = join_path(self.top, b"/".join(parts[:count]))
+        for folder in (join_path(self.top, parent) for parent in list_parents(path)):
             mode = _read_mode(folder)
             if mode is None:
                 os.mkdir(folder)
@@ -204,7 +207,7 @@ def read_entry(full: bytes) -> Entry | str | None:
     if mode is None:
         return None
     if stat.S_ISLNK(mode):
-        return Entry(LINK, disk.compute_text_id(os.readlink(full)))
+        return Entry(LINK, name_object(b"blob", os.readlink(full))[0])
     if stat.S_ISDIR(mode):
         return _FOLDER
     id = disk.compute_blob_id(full) if stat.S_ISREG(mode) else None
@@ -218,36 +221,13 @@ def _read_mode(full: bytes) -> int | None:
         return None
 
 
-def _is_in_the_way(path: bytes, written: Tracked) -> bool:
-    """A file where a folder must be, or in a folder where a file must be."""
-    if path in written.folders:
-        return True
-    while path := path.rpartition(b"/")[0]:
-        if path in written.paths:
-            return True
-    return False
-
-
-def _drop_empty_folder(full: bytes) -> None:
-    """A folder where a file must be now contains only empty folders."""
-    mode = _read_mode(full)
-    if mode is None or not stat.S_ISDIR(mode):
-        return
-    folders = [full]
-    for folder in folders:  # grows during the walk
-        folders += [entry.path for entry in disk.list_entries(folder)]
-    for folder in reversed(folders):
-        os.rmdir(folder)
-
-
 def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:
     """The new file next to the old one, with the old one's owner and permissions except for the executable bit."""
     disk.remove(part)
     if mode == LINK:
         os.symlink(b"".join(pieces), part)
         return
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(part, flags, 0o777 if mode == EXECUTABLE else 0o666)
+    fd = os.open(part, handles.NEW_FILE, 0o777 if mode == EXECUTABLE else 0o666)
     with os.fdopen(fd, "wb") as file:
         file.writelines(pieces)
         file.flush()

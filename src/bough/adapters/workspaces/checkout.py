@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import closing
 from functools import partial
 
 from bough.adapters.workspaces import disk
@@ -14,6 +15,7 @@ from bough.adapters.workspaces.checkout_watch import ChangedFolders
 from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     LINK,
+    NO_FOLDER,
     Entry,
     File,
     FileIndex,
@@ -38,40 +40,25 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
     """Write these files, links as links; returns what was written, so that it need not be read again."""
     stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
-    at, here = b"", os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closing(handles.Folders(top, own=True, make=True)) as folders:
         for (path, entry), pieces in zip(wanted.items(), contents, strict=True):
             parent, _, name = path.rpartition(b"/")
-            if parent != at:
-                os.close(here)
-                with handles.open_folder(top, parent, make=True) as handle:
-                    at, here = parent, os.dup(handle)
+            here = folders.at(parent)
             if entry.mode == LINK:
                 handles.create_in_place(here, name, partial(os.symlink, b"".join(pieces), name, dir_fd=here))
                 stamps.append(make_stamp(os.lstat(name, dir_fd=here)))
             else:
-                stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
-    finally:
-        os.close(here)
+                mode = 0o777 if entry.mode == EXECUTABLE else 0o666
+                create = partial(os.open, name, handles.NEW_FILE, mode, dir_fd=here)
+                with handles.OpenHandle(handles.create_in_place(here, name, create)) as fd:
+                    for piece in pieces:
+                        disk.write(fd, piece)
+                    stamps.append(make_stamp(os.fstat(fd)))
     now = clock()  # no one else wrote here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
         for (path, entry), stamp in zip(wanted.items(), stamps, strict=True)
     }
-
-
-def _create(parent: int, name: bytes, permissions: int) -> int:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return handles.create_in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
-
-
-def _write(fd: int, pieces: Iterator[bytes]) -> bytes:
-    try:
-        for piece in pieces:
-            disk.write(fd, piece)
-        return make_stamp(os.fstat(fd))
-    finally:
-        os.close(fd)
 
 
 def reclaim(
@@ -89,27 +76,23 @@ def reclaim(
     found = FileIndex({}, set())
     # An earlier task may have opened its folders to others, or closed them to itself.
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
-    folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
     looked: list[bytes] = []
-    try:
-        with pause_collector():
-            while waiting:
-                path = waiting.pop()
-                here, there = known.folders.get(path) or Folder(), wanted.folders[path]
-                inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
-                waiting += [join_path(path, name) for name in inner]
-                if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
-                    found.folders[path] = here
-                    continue
-                looked.append(path)
-                found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
-                handle = folders.at(path)
-                if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
-                    os.fchmod(handle, mode)
-                found.folders[path].files = _untouched(handle, here, there, inner, trash)
-    finally:
-        folders.close()
+    with pause_collector(), closing(handles.Folders(top, own=True, make=True)) as folders:
+        while waiting:
+            path = waiting.pop()
+            here, there = known.folders.get(path, NO_FOLDER), wanted.folders[path]
+            inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
+            waiting += [join_path(path, name) for name in inner]
+            if changed is not None and path not in changed.folders and here.id is not None and here.id == there.id:
+                found.folders[path] = here
+                continue
+            looked.append(path)
+            found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
+            handle = folders.at(path)
+            if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+                os.fchmod(handle, mode)
+            found.folders[path].files = _untouched(handle, here, there, inner, trash)
     lacking = {
         join_path(path, name): Entry(*file[:2])
         for path in looked
@@ -128,17 +111,13 @@ def find_altered(top: bytes, found: FileIndex, folders: Iterable[bytes]) -> list
     """The files in these folders that differ from what was found. Where the stamp changed or may have been reused, the
     content decides."""
     altered = []
-    handle = handles.open_top(top)
-    try:
+    with handles.open_folder(top, b"") as handle:
         for folder in folders:
-            known = found.folders.get(folder)
-            for name, file in known.files.items() if known is not None else ():
+            for name, file in found.folders.get(folder, NO_FOLDER).files.items():
                 path = join_path(folder, name)
                 now = look_at(path, handle)
                 if (now != file.stamp or not file.sure) and not _has_content(top, path, file, now):
                     altered.append(path)
-    finally:
-        os.close(handle)
     return altered
 
 
@@ -152,17 +131,6 @@ def _has_content(top: bytes, path: bytes, file: File, now: bytes) -> bool:
             return handles.read_with_access(within, name, lambda: disk.compute_blob_id(name, within)) == file.id
     except OSError:  # a folder was replaced with a link
         return False
-
-
-def stamp_folders(top: bytes, found: FileIndex) -> None:
-    """Record the stamps of folders that only bough has written to since it scanned or filled them."""
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for path, folder in found.folders.items():
-            if not folder.stamp:
-                folder.stamp = look_at(path, handle)
-    finally:
-        os.close(handle)
 
 
 def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
@@ -185,9 +153,7 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
     return kept
 
 
-def restore(
-    git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex, exact: bool = False
-) -> FileIndex:
+def restore(git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex) -> FileIndex:
     """Done only when a scan of the folder finds exactly the wanted files.
 
     Ignore rules are restored first, since they decide what may stay, not rules that were changed meanwhile.
@@ -195,8 +161,8 @@ def restore(
     found = before
     # Looked at again after each turn, because a process that the sandbox could not end may still write; it does not get
     # to hold us for ever.
-    for turn in range(8):
-        found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=exact and turn == 0)
+    for _ in range(8):
+        found = scanner.scan(found, tracked, batch=None, wanted=wanted)
         differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}

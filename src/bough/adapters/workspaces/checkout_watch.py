@@ -14,7 +14,6 @@ import os
 import struct
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -65,19 +64,19 @@ class CheckoutWatch:
 
     def _add(self, path: bytes, place: bytes, mask: int = MASK) -> None:
         if self._handle < 0:
-            return None
+            return
         try:
             number = call_inotify("inotify_add_watch", self._handle, place, mask)
         except (FileNotFoundError, NotADirectoryError):
             raise
-        except OSError:  # no more available
-            return self.close()
-        if number not in self._paths:
-            if not _find_share().acquire(blocking=False):
-                return self.close()
-            self._taken += 1
+        except OSError:
+            number = -1
+        new = number not in self._paths
+        if number < 0 or (new and not _find_share().acquire(blocking=False)):  # no more available
+            self.close()
+            return
+        self._taken += new
         self._paths[number] = path
-        return None
 
     def trust(self) -> None:
         """All folders are covered, and were scanned since."""
@@ -161,14 +160,11 @@ def start_watch(base: FileIndex) -> CheckoutWatch | None:
         return None
 
 
-@lru_cache(maxsize=1)
-def _load_library() -> Any:
-    return ctypes.CDLL(None, use_errno=True)
+_LIBRARY = ctypes.CDLL(None, use_errno=True)
 
 
 def call_inotify(name: str, *arguments: Any) -> int:
-    function: Callable[..., int] = getattr(_load_library(), name)
-    result = function(*arguments)
+    result: int = getattr(_LIBRARY, name)(*arguments)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), name)

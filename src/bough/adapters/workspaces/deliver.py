@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bough.adapters.workspaces.git_program import HARMLESS
+from bough.adapters.workspaces.git_program import HARMLESS, run_git
 from bough.core.errors import UsageError, WorkspaceError
-from bough.trust.programs import make_environment, run_program
+from bough.trust.programs import make_environment
 
 _UNSIGNED = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "core.untrackedCache=false")
 
@@ -26,7 +26,7 @@ def commit(root: Path, paths: Sequence[str], message: str, hooks: bool = False) 
     quiet = () if hooks else (*_UNSIGNED, *_override_filters(root))
     _run_git(root, [*quiet, "add", "--all", "--force", "--", *named], hooks=hooks)
     # Only these: what else the person has staged stays staged.
-    _run_git(root, [*quiet, "commit", "--quiet", "--file=-", "--only", "--", *named], message, hooks=hooks)
+    _run_git(root, [*quiet, "commit", "--quiet", "--file=-", "--only", "--", *named], message.encode(), hooks=hooks)
     return _run_git(root, ["rev-parse", "HEAD"]).strip()
 
 
@@ -108,8 +108,8 @@ def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes 
     plain = [path for path in paths if "\n" not in path]
     found = dict.fromkeys(paths, None) | {path: _read_text_at(root, path, at) for path in paths if path not in plain}
     asked = b"".join(os.fsencode(f"{at}:{path}\n") for path in plain)
-    argv = ["git", "-C", str(root), *HARMLESS, "cat-file", "--batch=%(objecttype) %(objectsize)"]
-    said = run_program(argv, project=root, feed=asked).stdout
+    words = (*HARMLESS, "cat-file", "--batch=%(objecttype) %(objectsize)")
+    said = run_git(root, words, str(root), make_environment(), asked).stdout
     for path in plain:
         head, _, said = said.partition(b"\n")
         if not head.endswith(b" missing"):
@@ -120,24 +120,21 @@ def read_texts_at(root: Path, paths: Sequence[str], at: str) -> dict[str, bytes 
 
 
 def _read_text_at(root: Path, path: str, at: str) -> bytes | None:
-    asked = run_program(["git", "-C", str(root), *HARMLESS, "cat-file", "blob", f"{at}:{path}"], project=root)
+    words = (*HARMLESS, "cat-file", "blob", f"{at}:{path}")
+    asked = run_git(root, words, str(root), make_environment())
     return asked.stdout if asked.returncode == 0 else None
 
 
 def _run_git(
     root: Path,
     args: Sequence[str],
-    feed: str | bytes = "",
+    feed: bytes = b"",
     fine: Sequence[int] = (0,),
     hooks: bool = False,
 ) -> str:
-    body = feed.encode() if isinstance(feed, str) else feed
     around = dict(os.environ) if hooks else make_environment()
-    argv = ["git", "-C", str(root), *(() if hooks else HARMLESS), *args]
-    try:
-        done = run_program(argv, project=root, env=around, feed=body)
-    except FileNotFoundError:
-        raise WorkspaceError("git was not found on PATH: install git.") from None
+    words = args if hooks else (*HARMLESS, *args)
+    done = run_git(root, words, str(root), around, feed, endless=True)
     if done.returncode not in fine:
         said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
         name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)

@@ -39,11 +39,8 @@ def flush(fd: int) -> None:
 
 def flush_folder(folder: str | bytes | Path) -> None:
     """Make sure that the names in a folder are on the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with handles.OpenHandle(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as fd:
         flush(fd)
-    finally:
-        os.close(fd)
 
 
 def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
@@ -117,21 +114,15 @@ def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
         fd = open_regular(path, within)
         if fd is None:
             return None
-        try:
+        with handles.OpenHandle(fd):
             size = os.fstat(fd).st_size
             sha = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             count = 0
             for piece in read_pieces(fd):
                 sha.update(piece)
                 count += len(piece)
-        finally:
-            os.close(fd)
         if count == size:  # else it was being written: read it again
             return sha.digest()
-
-
-def compute_text_id(body: bytes) -> bytes:
-    return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).digest()
 
 
 def in_folder(folder: Path, action: Callable[[], T]) -> T:

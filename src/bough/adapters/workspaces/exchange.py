@@ -9,29 +9,22 @@ a run starts from goes there instead, as the branch refs/bough/trees/TREE, and o
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import os
 import re
 import shutil
 import tempfile
 import threading
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
-
-from msgspec import Struct
 
 from bough.adapters.stores.postgresql_server import Server, Transaction
 from bough.adapters.stores.sql import PATIENCE
-from bough.adapters.workspaces.git import GitWorkspaces, Wanted
 from bough.adapters.workspaces.git_program import run_remote_git
-from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.objects import Batch, unpack
 from bough.adapters.workspaces.repository import Repository
-from bough.adapters.workspaces.workspace import GitWorkspace
-from bough.ports import Merged
+from bough.adapters.workspaces.trees import GitTrees
 
 PIECE = 16 << 20
 """Bytes of a pack in one row."""
@@ -62,9 +55,14 @@ class Exchange:
     # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     def send(self, tree: str, base: str = "") -> None:
-        """Put the tree in the store. `base`: one in the store that shares much with it."""
+        """Put the tree in the store. `base`: one in the store that shares much with it; empty: a run starts here, from
+        much of what an earlier one did."""
         if tree in self._sent:
             return
+        last = self._repository.path / "published"
+        if first := not base:
+            with suppress(OSError):
+                base = last.read_text("ascii", "replace").strip()
         known = self._known([tree, base])
         if tree not in known:
             if base not in known and self._remote:
@@ -77,6 +75,8 @@ class Exchange:
                 self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
             else:
                 self._pack(tree, base if base in known else "")
+        if first:
+            last.write_text(tree)
         self._sent.add(tree)
         self._here.add(tree)
 
@@ -143,74 +143,13 @@ class Exchange:
             self._repository.git.run("unpack-objects", "-q", feed=body, objects=os.fsencode(aside))
             with Batch(objects) as batch:
                 for path in Path(aside).glob("??/*"):
-                    head, _, content = zlib.decompress(path.read_bytes()).partition(b"\0")
-                    batch.add(head.split()[0], content)
+                    batch.add(*unpack(path.read_bytes()))
                 batch.flush()
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
 
-class _Published(Struct, eq=False):
-    """A workspace whose trees are in the store before their names are published."""
-
-    _inner: GitWorkspace
-    _exchange: Exchange
-    _last: str
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    async def snapshot(self) -> str:
-        tree = await self._inner.snapshot()
-        await asyncio.to_thread(self._exchange.send, tree, self._last)
-        self._last = tree
-        return tree
-
-    async def restore(self, tree: str) -> None:
-        await asyncio.to_thread(self._exchange.fetch_tree, tree)
-        await self._inner.restore(tree)
-        self._last = tree
-
-
-class SharedWorkspaces(GitWorkspaces):
-    """`GitWorkspaces` on one of several machines that work on the same runs."""
-
-    exchange: Exchange
-
-    def share(self, server: Server, remote: str = "") -> None:
-        """Call this before anything else."""
-        self.exchange = Exchange(server, self._repository, remote)
-
-    def _prepared(self, *trees: str) -> Repository:
-        repository = super()._prepared()
-        for tree in trees:
-            self.exchange.fetch_tree(tree)
-        return repository
-
-    async def take(self) -> str:
-        tree = await super().take()
-        await asyncio.to_thread(self._send_first, tree)
-        return tree
-
-    def _send_first(self, tree: str) -> None:
-        """A later run starts from much of what an earlier one did."""
-        last = self._home / "repo.git" / "published"
-        before = ""
-        with suppress(OSError):
-            before = last.read_text("ascii", "replace").strip()
-        self.exchange.send(tree, before)
-        last.write_text(tree)
-
-    async def _open(self, wanted: Wanted) -> GitWorkspace:
-        return cast(GitWorkspace, _Published(await super()._open(wanted), self.exchange, wanted.tree))
-
-    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        made = await super().graft(tree, base, paths, texts)
-        await asyncio.to_thread(self.exchange.send, made, tree)
-        return made
-
-    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        merged = await super().merge(base, ours, theirs)
-        for tree in filter(None, (merged.tree, merged.marked)):
-            await asyncio.to_thread(self.exchange.send, tree, ours)
-        return merged
+def share(workspaces: GitTrees, server: Server, remote: str = "") -> None:
+    """Have these workspaces on one of several machines that work on the same runs. Call this before anything else."""
+    exchange = Exchange(server, workspaces.repository, remote)
+    workspaces.repository.fetch, workspaces.repository.publish = exchange.fetch_tree, exchange.send

@@ -101,6 +101,9 @@ class Folder(Struct):
         return not (self.files or self.folders or self.ignored or self.shared)
 
 
+NO_FOLDER = Folder()
+
+
 class FileIndex(Struct):
     """All folders by path."""
 
@@ -142,8 +145,7 @@ class FileIndex(Struct):
 
     def replace(self, path: bytes, file: File) -> None:
         """Put a file in its place, whatever was there or on the way."""
-        parts = path.split(b"/")
-        for above in (b"/".join(parts[:n]) for n in range(1, len(parts))):
+        for above in list_parents(path):
             if self.file(above) is not None:
                 self.remove(above)
         if path in self.folders:
@@ -260,16 +262,19 @@ def join_path(folder: bytes, name: bytes) -> bytes:
     return b"%s/%s" % (folder, name) if folder else name
 
 
+def list_parents(path: bytes) -> list[bytes]:
+    """The folders that a path is in, from the top."""
+    parts = path.split(b"/")
+    return [b"/".join(parts[:count]) for count in range(1, len(parts))]
+
+
 def write_tree(found: FileIndex, batch: Batch) -> bytes:
     """The id of the scan result as a git tree, whose objects go into the batch."""
     for path in sorted(found.fresh, key=_depth, reverse=True):
         folder = found.folders[path]
         below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
         entries = [(name, file.mode, file.id) for name, file in folder.files.items()]
-        # git sorts a folder as if its name ended in a slash.
-        entries += [(name + b"/", FOLDER, id) for name, id in below if id is not None]
-        entries.sort()
-        body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in entries)
+        body = format_tree(entries + [(name, FOLDER, id) for name, id in below if id is not None])
         folder.id = batch.add(b"tree", body) if body or not path else None
     found.fresh = set()
     id = found.folders[b""].id
@@ -277,11 +282,15 @@ def write_tree(found: FileIndex, batch: Batch) -> bytes:
     return id
 
 
+def format_tree(entries: Iterable[tuple[bytes, bytes, bytes]]) -> bytes:
+    """The body of a git tree from names, modes and ids."""
+    # git sorts a folder as if its name ended in a slash.
+    ordered = sorted((name + b"/" if mode == FOLDER else name, name, mode, id) for name, mode, id in entries)
+    return b"".join([b"%s %s\0%s" % (mode, name, id) for _, name, mode, id in ordered])
+
+
 def _depth(path: bytes) -> int:
     return path.count(b"/") + 1 if path else 0
-
-
-_NONE = Folder()
 
 
 def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
@@ -289,8 +298,7 @@ def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, Fi
     waiting = [b""]
     while waiting:
         path = waiting.pop()
-        here, there = one.folders.get(path), other.folders.get(path)
-        here, there = here or _NONE, there or _NONE
+        here, there = one.folders.get(path, NO_FOLDER), other.folders.get(path, NO_FOLDER)
         known = path not in one.fresh and path not in other.fresh
         if known and here.id is not None and here.id == there.id:
             continue

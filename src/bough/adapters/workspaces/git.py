@@ -27,28 +27,24 @@ from msgspec.structs import replace
 
 from bough.adapters.workspaces import (
     agent_repository,
-    built_files,
     checkout_watch,
     disk,
     ownership,
     person_repository,
     saved_scan,
     shared_folders,
-    spares,
+    surroundings,
 )
-from bough.adapters.workspaces.checkout import reclaim, stamp_folders
-from bough.adapters.workspaces.file_index import (
-    FileIndex,
-    join_path,
-)
+from bough.adapters.workspaces.checkout import reclaim
+from bough.adapters.workspaces.file_index import FileIndex, Tracked
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import prepare_checkouts
 from bough.adapters.workspaces.repository import make_safe_name
 from bough.adapters.workspaces.scan import Scanner
-from bough.adapters.workspaces.spares import Made, Spares
+from bough.adapters.workspaces.spares import Made, Spares, find_index
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port
 from bough.adapters.workspaces.trees import GitTrees
-from bough.adapters.workspaces.workspace import GitWorkspace, in_thread
+from bough.adapters.workspaces.workspace import GitWorkspace, find_start, in_thread
 from bough.core.errors import WorkspaceError
 from bough.core.settings.service import ENDING as SERVICES
 from bough.ports import Mount
@@ -84,16 +80,14 @@ class GitWorkspaces(GitTrees):
         root: Path,
         home: Path,
         link_ignored: bool,
-        surroundings: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
+        around: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
         layered: Callable[[], bool] = lambda: False,
         outside: Path | None = None,
     ) -> None:
         super().__init__(root, home)
         self._outside = outside
-        self._surroundings = surroundings
+        self._surroundings = around
         self._layered = layered
-        self._compiled: list[str] | None = None
-        self._spared: Spares | None = None
         self._generated: list[str] | None = None
         self._link_ignored = link_ignored
         self._busy: dict[Path, threading.Lock] = {}
@@ -108,19 +102,24 @@ class GitWorkspaces(GitTrees):
         prepare_checkouts(self._outside)
         return self._outside
 
-    @property
+    @cached_property
     def _spares(self) -> Spares:
-        with self._lock:
-            if self._spared is None:
-                self._spared = Spares(self._checkouts)
-                self._spared.trash.empty()
-            return self._spared
+        found = Spares(self._checkouts)
+        found.trash.empty()
+        return found
+
+    @cached_property
+    def _compiled(self) -> list[str]:
+        return surroundings.list_compiled(self.ignored())
 
     @in_thread("keep the files of {self._root}")
     def take(self) -> str:
-        return person_repository.take_files(self._prepared(), self._root)
+        tree = person_repository.take_files(self._prepared(), self._root)
+        self.repository.publish(tree, "")
+        return tree
 
-    async def open(
+    @in_thread("set up the workspace of {task}")
+    def open(
         self,
         run: str,
         task: str,
@@ -131,25 +130,21 @@ class GitWorkspaces(GitTrees):
         start: str = "",
         lender: Path | None = None,
     ) -> GitWorkspace:
-        return await self._open(Wanted(run, task, tree, folder, sides or {}, start or tree, lender))
-
-    @in_thread("set up the workspace of {wanted.task}")
-    def _open(self, wanted: Wanted) -> GitWorkspace:
+        wanted = Wanted(run, task, tree, folder, sides or {}, start or tree, lender)
         self._prepared(wanted.tree, wanted.start, *wanted.sides.values())
-        folder = Path(wanted.folder)
-        if folder.is_absolute() or ".." in folder.parts:
+        if Path(folder).is_absolute() or ".." in Path(folder).parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
-        checkout, scratch = self._find_places(wanted.run, wanted.task)
+        checkout, scratch = self._find_places(run, task)
         with self._lock_for(checkout):
-            ownership.take(checkout, wanted.task)
+            ownership.take(checkout, task)
             try:
                 return self._open_at(checkout, scratch, wanted)
             except (OSError, WorkspaceError):
                 if not disk.is_folder(checkout):
                     raise
-                return self._remake_checkout(checkout, scratch, wanted)
+                return self._remake(checkout, scratch, wanted)
 
-    def _remake_checkout(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
+    def _remake(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
         return self._open_at(checkout, scratch, wanted)
@@ -160,11 +155,15 @@ class GitWorkspaces(GitTrees):
             return self._busy.setdefault(place, threading.Lock())
 
     def _open_at(self, checkout: Path, scratch: Path, wanted: Wanted) -> GitWorkspace:
-        repository, run, task = self._repository, wanted.run, wanted.task
+        repository, run, task = self.repository, wanted.run, wanted.task
         base = repository.listings.found(wanted.tree)
         top = os.fsencode(checkout)
-        owners = [*([os.fsencode(wanted.lender)] if wanted.lender else []), self._top]
-        prepare = partial(self._prepare, checkout, wanted)
+        owners = [*([wanted.lender] if wanted.lender else []), self._root]
+        past = agent_repository.find_history(
+            repository.git, self._root, repository.path / "histories" / make_safe_name(run)
+        )
+        branch = f"{make_safe_name(run)}/{make_safe_name(task)}"
+        prepare = partial(agent_repository.prepare, repository, checkout, past, branch, wanted.start, wanted.sides)
         with ThreadPoolExecutor(1) as beside:  # it mostly waits for git
             lacking = None if disk.is_folder(checkout / ".git") else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
@@ -180,40 +179,38 @@ class GitWorkspaces(GitTrees):
             top,
             ignores=lambda paths: repository.ignores(top, paths),
             clock=repository.clock,
-            shared=lambda path, link: any(shared_folders.is_shared(owner, path, link) for owner in owners),
+            shared=lambda path, link: any(shared_folders.is_shared(os.fsencode(own), path, link) for own in owners),
         )
-        objects = agent_repository.list_lenders(repository.path, self._find_history(run))
-        seen = tuple(Mount(place) for place in objects)
 
         def remake(tree: str) -> GitWorkspace:
             with self._lock_for(checkout):
-                return self._remake_checkout(checkout, scratch, replace(wanted, tree=tree))
+                return self._remake(checkout, scratch, replace(wanted, tree=tree))
 
         made = self._made.get(checkout)
-        if made is None and found is None and (written := saved_scan.load(_find_index(checkout))) is not None:
+        if made is None and found is None and (written := saved_scan.load(find_index(checkout))) is not None:
             made = self._made[checkout] = Made(*written)  # What an earlier bough process wrote there.
         if made is not None:
             scanner.compare = partial(made.record.list_changed, repository.git, top)
         known = found if found is not None or made is None else made.found
         scanner.watch = self._start_watch(checkout, base, known, fresh=found is not None)
-        workspace = GitWorkspace(
-            repository, repository.branch(run, task), scanner, wanted.folder, scratch, remake, seen
-        )
-        workspace.begin(base, known, tuple(Path(os.fsdecode(owner)) for owner in owners))
+        start = find_start(checkout, wanted.folder)
         installed = self._surroundings.environment is not None
-        native = built_files.list_sources(path for path, _ in base.files()) if installed else []
+        native = surroundings.list_sources(path for path, _ in base.files()) if installed else []
         if self._generated is None:
-            found_there = built_files.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
+            found_there = surroundings.list_generated(self._root, (os.fsdecode(path) for path, _ in base.files()))
             self._generated = [name for name in found_there if self._comes_along(name)]
-        self._furnish(checkout, native)
+        furnish = partial(self._furnish, checkout, native)
+        furnish()
         env = self._surroundings.at(checkout, task, find_free_port())
+        mounts = [Mount(place) for place in agent_repository.list_lenders(repository.path, past)]
+        mounts += [Mount(owners[0] / os.fsdecode(path), "overlay") for path in lent]
         # A lent folder may itself have links into the person's.
-        mounts = [*(Mount(Path(os.fsdecode(join_path(owners[0], path))), "overlay") for path in lent)]
         mounts += self._list_mounts(
             [*links, *(path for path in lent if disk.is_folder(self._root / os.fsdecode(path)))]
         )
-        workspace.surround(mounts, env, lambda: self._furnish(checkout, native))
-        return workspace
+        place = repository.branch(run, task)
+        own = (repository, place, scanner, Tracked(base=base), known, owners, furnish, remake)
+        return GitWorkspace(checkout, start, scratch, mounts, *own, wanted.tree, env)
 
     def _start_watch(
         self, checkout: Path, base: FileIndex, known: FileIndex | None, fresh: bool
@@ -244,10 +241,8 @@ class GitWorkspaces(GitTrees):
         that the person asked for, and modules built in place from sources."""
         top = os.fsencode(checkout)
         if native:
-            if self._compiled is None:
-                self._compiled = built_files.list_compiled(self.ignored())
-            built_files.copy_modules(self._root, checkout, self._compiled, native)
-        for path in person_repository.load_empty_folders(self._repository.path):
+            surroundings.copy_modules(self._root, checkout, self._compiled, native)
+        for path in person_repository.load_empty_folders(self.repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:
             if self._comes_along(name):
@@ -265,7 +260,7 @@ class GitWorkspaces(GitTrees):
         already in the tree as it was when the run started; and it must be in the project itself, because a link there
         could lead to the person's home."""
         path, kind = os.fsencode(name), Place(self._root, name, links=True).kind
-        return kind in ("file", "folder") and path in self._repository.ignores(self._top, [path])
+        return kind in ("file", "folder") and path in self.repository.ignores(self._top, [path])
 
     def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
         inside = f"{make_safe_name(run)}/{make_safe_name(task)}"
@@ -280,7 +275,7 @@ class GitWorkspaces(GitTrees):
         disk.remove(os.fsencode(part))
         part.parent.mkdir(parents=True, exist_ok=True)
         with self._reserving:  # What is being filled already is there sooner than one that begins now.
-            known = self._spares.take(part, self._repository.git)
+            known = self._spares.take(part, self.repository.git)
         try:
             found = self._fill(part, known, wanted)
         except (OSError, WorkspaceError):
@@ -290,15 +285,15 @@ class GitWorkspaces(GitTrees):
             known = None
             found = self._fill(part, None, wanted)
         if checkout_watch.worth(wanted):
-            self._made[checkout] = self._record(part, known, found).at(_find_index(checkout))
+            self._made[checkout] = self._record(part, known, found).at(find_index(checkout))
             # The index first. A checkout without one is filled from nothing again; an index without a checkout means
             # nothing.
-            _find_index(part).rename(_find_index(checkout))
+            find_index(part).rename(find_index(checkout))
         part.rename(checkout)
         return found
 
     def _fill(self, part: Path, known: Made | None, wanted: FileIndex) -> FileIndex:
-        git, clock, trash, top = self._repository.git, self._repository.clock, self._spares.trash, os.fsencode(part)
+        git, clock, trash, top = self.repository.git, self.repository.clock, self._spares.trash, os.fsencode(part)
         if known is None:
             part.mkdir()
             return reclaim(git, top, FileIndex(), None, wanted, clock, trash)
@@ -308,9 +303,11 @@ class GitWorkspaces(GitTrees):
     def _record(self, part: Path, known: Made | None, found: FileIndex) -> Made:
         if known is not None and not saved_scan.is_worth_saving(found):
             return Made(known.record, found)
-        stamp_folders(os.fsencode(part), found)
-        now, parts = self._repository.clock(), self._repository.path / "log"
-        return Made(saved_scan.save(_find_index(part), found, now, parts), found)
+        # Only bough has written there since it scanned or filled them.
+        for path, stamp in saved_scan.list_stamps(os.fsencode(part), found):
+            found.folders[path].stamp = found.folders[path].stamp or stamp
+        now, parts = self.repository.clock(), self.repository.path / "log"
+        return Made(saved_scan.save(find_index(part), found, now, parts), found)
 
     def _borrow(self, top: bytes, lender: Path | None) -> list[bytes]:
         """What another checkout has installed; where nothing denies writing through a link, that is like working
@@ -326,34 +323,12 @@ class GitWorkspaces(GitTrees):
             shared_folders.unshare(self._top, top)
             return []
         paths = list(shared_folders.find_candidates(self._top, self._layered()))
-        ignored = self._repository.ignores(self._top, paths) if paths else set()
+        ignored = self.repository.ignores(self._top, paths) if paths else set()
         return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
-
-    def _prepare(self, checkout: Path, wanted: Wanted) -> Path:
-        """The agent's own repository."""
-        repository = self._repository
-        past = self._find_history(wanted.run)
-        branch = f"{make_safe_name(wanted.run)}/{make_safe_name(wanted.task)}"
-        return agent_repository.prepare(
-            checkout,
-            wanted.start,
-            branch,
-            past,
-            lender=repository.path,
-            git=repository.git,
-            start=repository.write_commit,
-            sides=wanted.sides,
-        )
-
-    def _find_history(self, run: str) -> agent_repository.History:
-        repository = self._repository
-        return agent_repository.find_history(
-            repository.git, self._root, repository.path / "histories" / make_safe_name(run)
-        )
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""
-        return person_repository.list_ignored(self._repository.git, self._root)
+        return person_repository.list_ignored(self.repository.git, self._root)
 
     @in_thread("set up a workspace for {task}")
     def reserve(self, run: str, task: str, tree: str) -> None:
@@ -388,7 +363,7 @@ class GitWorkspaces(GitTrees):
     def _dispose(self, place: Path) -> None:
         """A reusable checkout is kept for the next task."""
         made = self._made.pop(place, None)
-        if disk.is_folder(place) and _find_index(place).is_file():
+        if disk.is_folder(place) and find_index(place).is_file():
             self._spares.give(place, made)
         else:
             disk.remove(os.fsencode(place))
@@ -431,10 +406,6 @@ class GitWorkspaces(GitTrees):
             git.run("prune", "--expire=now")
         finally:
             _refer(git, "delete", there)
-
-
-def _find_index(checkout: Path) -> Path:
-    return checkout.with_name(checkout.name + spares.ENDING)
 
 
 def _refer(git: Git, what: str, ids: Collection[str]) -> None:

@@ -43,27 +43,30 @@ class Git:
         """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one. With
         `strict` an error that git only mentions counts too: some versions merge as if an unreadable folder were empty.
         New objects go to the folder `objects`, when one is named."""
-        env = self._environment()
-        if index is not None:
-            env["GIT_INDEX_FILE"] = str(index)
-        if objects is not None:
-            env["GIT_OBJECT_DIRECTORY"] = os.fsdecode(objects)
-            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.repo / "objects")
-        if top is not None:
-            env["GIT_WORK_TREE"] = os.fsdecode(top)
-        folder = os.fsdecode(top) if top is not None else str(self.repo)
-        done = _run(self._project, args, folder, env, feed)
+        done = self._start(args, top, index, objects, feed)
         if done.returncode not in fine or (strict and b"error: " in done.stderr):
             name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
             raise WorkspaceError(f"git {name} failed in {self.repo}: {_extract_reason(done.stderr)}.")
         return done.stdout
 
+    def _start(
+        self,
+        args: Sequence[str],
+        top: bytes | None,
+        index: Path | None,
+        objects: bytes | None = None,
+        feed: bytes = b"",
+    ) -> subprocess.CompletedProcess[bytes]:
+        places = {"GIT_INDEX_FILE": index, "GIT_WORK_TREE": top, "GIT_OBJECT_DIRECTORY": objects}
+        if objects is not None:
+            places["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = self.repo / "objects"
+        named = {name: os.fsdecode(place) for name, place in places.items() if place is not None}
+        return run_git(self._project, args, os.fsdecode(top or self.repo), self._environment() | named, feed)
+
     def list_altered(self, top: bytes, index: Path) -> list[bytes] | None:
         """The files below `top` whose stamps differ from those in an index; None when git could not check them all.
         Reads no contents."""
-        env = self._environment() | {"GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": os.fsdecode(top)}
-        asked = ("diff-files", "--name-only", "-z", "--no-ext-diff")
-        done = _run(self._project, asked, os.fsdecode(top), env, b"")
+        done = self._start(("diff-files", "--name-only", "-z", "--no-ext-diff"), top, index)
         complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"ignoring ")]
         return done.stdout.split(b"\0")[:-1] if done.returncode == 0 and not complaints else None
 
@@ -87,22 +90,19 @@ class Git:
         with process.stdout as stream:
             try:
                 for id in ids:
-                    yield from self._read_next(id, stream)
+                    head = stream.readline().split()
+                    if len(head) != 3 or head[1] != b"blob":
+                        raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
+                    pieces = _read_pieces(stream, int(head[2]), self.repo)
+                    yield pieces
+                    for _ in pieces:  # what the caller did not read
+                        pass
+                    stream.read(1)
             finally:
                 watch.cancel()
                 # In `finally`, as the caller may stop in the middle: git would wait for ever to write the rest.
                 process.kill()
                 process.wait()
-
-    def _read_next(self, id: bytes, stream: IO[bytes]) -> Iterator[Iterator[bytes]]:
-        head = stream.readline().split()
-        if len(head) != 3 or head[1] != b"blob":
-            raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
-        pieces = _read_pieces(stream, int(head[2]), self.repo)
-        yield pieces
-        for _ in pieces:  # what the caller did not read
-            pass
-        stream.read(1)
 
     def _environment(self) -> dict[str, str]:
         """bough's repository is as bough set it up: a person's settings do not affect it."""
@@ -115,7 +115,7 @@ class Git:
         """Exit status, output and error message of a reading command on whatever repository `folder` is in."""
         # A setting of the repository could name any other folder.
         here = (f"--work-tree={folder}",) if Place(folder, ".git").kind else ()
-        done = _run(folder, (*HARMLESS, *here, *args), str(folder), _make_environment(), b"")
+        done = run_git(folder, (*HARMLESS, *here, *args), str(folder), _make_environment())
         complaint = _extract_reason(done.stderr)
         if "dubious ownership" in complaint:
             raise WorkspaceError(
@@ -129,7 +129,7 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
     """Standard output of a git command on bough's repository that talks to another machine, as the person set that up
     (keys, credentials). No program but ssh is started for an address."""
     env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
-    done = _run(repo.parent.parent, (*HARMLESS, *args), str(repo), env, b"")
+    done = run_git(repo.parent.parent, (*HARMLESS, *args), str(repo), env)
     if done.returncode != 0:
         raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")
     return done.stdout
@@ -137,7 +137,7 @@ def run_remote_git(repo: Path, *args: str) -> bytes:
 
 def find_git_version() -> tuple[int, ...]:
     """The version of the git program: (2, 39, 5)."""
-    out = _run(None, ("version",), "/", _make_environment(), b"").stdout.split()
+    out = run_git(None, ("version",), "/", _make_environment()).stdout.split()
     numbers = out[2].split(b".") if len(out) > 2 else []
     return tuple(int(part) for part in numbers if part.isdigit())
 
@@ -156,11 +156,18 @@ def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
         yield piece
 
 
-def _run(
-    project: Path | None, args: Sequence[str], folder: str, env: dict[str, str], feed: bytes
+def run_git(
+    project: Path | None,
+    args: Sequence[str],
+    folder: str,
+    env: dict[str, str],
+    feed: bytes = b"",
+    endless: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
+    """`endless`: it may start programs of the person's, which take as long as they take."""
+    limit = None if endless else _LONGEST
     try:
-        return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=_LONGEST)
+        return run_program(("git", *args), project=project, env=env, cwd=folder, feed=feed, timeout=limit)
     except subprocess.TimeoutExpired as error:
         raise WorkspaceError(
             f"git took more than {_LONGEST:g} s in {folder}: look for pipes, endless files or a slow disk there."

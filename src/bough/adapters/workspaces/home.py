@@ -147,20 +147,20 @@ def _create(home: Path, repo: Path) -> None:
 def _make_config(repo: Path) -> str:
     """No garbage collection (only journals name most trees), no programs (hooks, monitors); ignore rules outside the
     files are only in `info/exclude`."""
-    lines = [
-        "[core]",
-        "\trepositoryformatversion = 0",
-        "\tbare = false",
-        # git finds out in the same way, but only when it creates a repository itself.
-        f"\tignorecase = {str((repo / 'hEaD').exists()).lower()}",
-        f"\tprecomposeunicode = {str(sys.platform == 'darwin').lower()}",
-        "\thooksPath = /dev/null",
-        "\tfsmonitor = false",
-        "\tquotePath = false",
-        "\texcludesFile = /dev/null",
-        "[gc]",
-        "\tauto = 0",
-        "[maintenance]",
-        "\tauto = false",
-    ]
-    return "\n".join(lines) + "\n"
+    # git finds out in the same way, but only when it creates a repository itself.
+    ignores_case = (repo / "hEaD").exists()
+    return f"""\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tignorecase = {str(ignores_case).lower()}
+\tprecomposeunicode = {str(sys.platform == "darwin").lower()}
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tquotePath = false
+\texcludesFile = /dev/null
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""

@@ -11,7 +11,6 @@ both additions, and a lock file that both changed stays ours until it is regener
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zlib
 from collections.abc import Iterator, Mapping
@@ -19,9 +18,10 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entry
+from bough.adapters.workspaces.apply import format_path
+from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entry, format_tree
 from bough.adapters.workspaces.git_program import Git, find_git_version
-from bough.adapters.workspaces.objects import Batch, Objects
+from bough.adapters.workspaces.objects import Batch, Objects, find_single, name_object, unpack
 from bough.core.errors import WorkspaceError
 from bough.core.merge.conflict_hunks import (
     OURS,
@@ -31,6 +31,7 @@ from bough.core.merge.conflict_hunks import (
     parse_conflicts,
     unite_additions,
 )
+from bough.ports import Merged
 
 NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""
@@ -53,21 +54,10 @@ class PathConflict(NamedTuple):
     """The file in the base (1), ours (2) and theirs (3), where it exists."""
 
 
-class Joined(Struct, frozen=True):
-    """The result."""
-
-    tree: bytes
-    marked: bytes
-    """The same, but with markers also in `both`."""
-    conflicts: tuple[PathConflict, ...] = ()
-    both: tuple[bytes, ...] = ()
-    """Texts that have the additions of both sides."""
-
-
-def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Joined:
+def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Merged:
     """The merged tree, which is durable, and what in it needs a decision."""
     if base in (ours, theirs) or ours == theirs:
-        return Joined(tree := theirs if base == ours else ours, tree)
+        return Merged((theirs if base == ours else ours).hex())
     aside = _Aside(objects)
     # merge-tree wants commits to find the base by; older versions have no option to name it (--merge-base came with
     # 2.40).
@@ -83,9 +73,9 @@ def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: by
     tree, *parts = out.split(b"\0")
     with Batch(objects) as batch:
         labels = tuple(side.encode() for side in sides)
-        joined = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_parse_conflicts(parts)))
+        merged = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_parse_conflicts(parts)))
         batch.flush()
-    return joined
+    return merged
 
 
 def _explain_error(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) -> WorkspaceError:
@@ -112,10 +102,8 @@ class _Aside:
     def commit(self, tree: bytes, *parents: str) -> str:
         """A commit for git to merge. The same one each time: its id depends only on the trees."""
         lines = [f"tree {tree.hex()}", *(f"parent {each}" for each in parents), f"author {_WHO}", f"committer {_WHO}"]
-        body = ("\n".join(lines) + "\n\nmerge\n").encode()
-        whole = b"commit %d\0" % len(body) + body
-        name = hashlib.sha1(whole, usedforsecurity=False).digest()
-        path = self._path(name)
+        name, whole = name_object(b"commit", ("\n".join(lines) + "\n\nmerge\n").encode())
+        path = find_single(self.folder, name)
         if not os.path.exists(path):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             part = b"%s.%s" % (path, os.urandom(4).hex().encode())
@@ -124,18 +112,13 @@ class _Aside:
             os.rename(part, path)
         return name.hex()
 
-    def _path(self, id: bytes) -> bytes:
-        name = id.hex().encode()
-        return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
-
     def read(self, id: bytes) -> tuple[bytes, bytes] | None:
         """Kind and body of what git wrote here; None: it existed before."""
         try:
-            with open(self._path(id), "rb") as file:
-                head, _, body = zlib.decompress(file.read()).partition(b"\0")
+            with open(find_single(self.folder, id), "rb") as file:
+                return unpack(file.read())
         except FileNotFoundError:
             return None
-        return head.split()[0], body
 
 
 class _Joining(Struct, eq=False):
@@ -155,13 +138,19 @@ class _Joining(Struct, eq=False):
     """Folders that were written here, and are not on disk yet."""
     adopted: set[bytes] = field(default_factory=set)
 
-    def join(self, found: list[PathConflict]) -> Joined:
-        left = tuple(each for each in map(self._rename_sides, found) if not self._settle(each))
+    def join(self, found: list[PathConflict]) -> Merged:
+        left = [each for each in map(self._rename_sides, found) if not self._settle(each)]
         marked = self._replace_contents(self.tree, self.put) if self.put else self.tree
         tree = self._replace_contents(marked, self.both) if self.both else marked
         self._adopt(marked)
         self._adopt(tree)
-        return Joined(tree, marked, left, tuple(self.both))
+        return Merged(
+            tree.hex(),
+            tuple(format_path(each.path) for each in left),
+            tuple(each.says for each in left),
+            tuple(map(format_path, self.both)),
+            marked.hex() if self.both else "",
+        )
 
     def _rename_sides(self, each: PathConflict) -> PathConflict:
         """The conflict with the usual names of the sides, even in the name of a file whose own was taken."""
@@ -175,7 +164,7 @@ class _Joining(Struct, eq=False):
 
     def _adopt(self, tree: bytes) -> None:
         """Keep everything that is new below a folder."""
-        found = (b"tree", self.made[tree]) if tree in self.made else self.aside.read(tree)
+        found = self._find(tree)
         if found is None or tree in self.adopted:
             return
         self.adopted.add(tree)
@@ -213,11 +202,13 @@ class _Joining(Struct, eq=False):
         self.both[path] = Entry(entry.mode, self.batch.add(b"blob", whole))
         return True
 
+    def _find(self, id: bytes) -> tuple[bytes, bytes] | None:
+        """Kind and body of a new object."""
+        return (b"tree", self.made[id]) if id in self.made else self.aside.read(id)
+
     def _read(self, id: bytes) -> bytes:
         """The body of an object: mostly one that git has just written."""
-        if id in self.made:
-            return self.made[id]
-        if (found := self.aside.read(id)) is not None:
+        if (found := self._find(id)) is not None:
             return found[1]
         out = self.git.run("cat-file", "--batch", feed=id.hex().encode() + b"\n")
         return out.partition(b"\n")[2][:-1]
@@ -243,9 +234,7 @@ class _Joining(Struct, eq=False):
                 entries[name] = entry
         for name, inside in below.items():
             entries[name] = Entry(FOLDER, self._replace_contents(entries[name].id, inside))
-        # git sorts a folder as if its name ended in a slash.
-        ordered = sorted((name + b"/" * (entry.mode == FOLDER), name, entry) for name, entry in entries.items())
-        body = b"".join(b"%s %s\0%s" % (entry.mode, name, entry.id) for _, name, entry in ordered)
+        body = format_tree((name, *entry) for name, entry in entries.items())
         id = self.batch.add(b"tree", body)
         self.made[id] = body
         return id

@@ -7,8 +7,9 @@ program reads, compares and shows what is kept here. Written in process because 
 encoding conversion of a `.gitattributes` can touch them.
 
 Few new objects are appended to a log of this process, which is flushed once, before they are put in place without
-flushing each and its folder: six flushes become one. The next process packs what the log of a dead one holds. Many new
-objects are written as a pack at once.
+flushing each and its folder: six flushes become one. A log belongs to the process that holds its lock; the next process
+packs what the log of a dead one holds, up to a torn end, and removes it. Many new objects are written as a pack at
+once.
 """
 
 # Paths are bytes: a name on disk need not be text.
@@ -16,17 +17,21 @@ objects are written as a pack at once.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import struct
+import threading
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.object_log import Log, find_left_logs, read_log
 from bough.core.errors import WorkspaceError
+from bough.trust import handles
 
 LOOSE_MOST = 20
 """More new objects than this are written as one pack."""
@@ -38,6 +43,7 @@ _STREAMED = 4 << 20
 _SAMPLE = 256 << 10
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 """Kinds of objects, as packs number them."""
+_LOG_HEAD = struct.Struct(">20sII")
 
 
 class Objects:
@@ -49,13 +55,9 @@ class Objects:
         self.durable: set[bytes] = set()
         """Known to be on the disk: written by us, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
-        self._log = Log(self._logs)
+        self._log = _Log(self._logs)
         self.aside = b"%s/tmp_bough_%d_%s" % (self._logs, os.getpid(), os.urandom(6).hex().encode())
         """A folder for what git itself writes; `recover` knows it by its prefix."""
-
-    def path(self, id: bytes) -> bytes:
-        name = id.hex().encode()
-        return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
 
     def empty(self) -> bool:
         """Whether nothing was ever kept."""
@@ -67,7 +69,7 @@ class Objects:
 
     def recover(self, older_than: float) -> None:
         """Secure what dead processes had only in their logs, and remove what they left half-written."""
-        for log in find_left_logs(self._logs):
+        for log in _find_left_logs(self._logs):
             self._pack_log(log)
             disk.remove(log)
         for folder in (self.folder + b"/pack", self._logs):
@@ -77,8 +79,12 @@ class Objects:
                     disk.remove(entry.path)
 
     def _pack_log(self, path: bytes) -> None:
-        read = ((id, _unpack(id, squeezed)) for id, squeezed in read_log(path))
-        objects = {id: whole for id, whole in read if whole is not None}
+        objects: dict[bytes, tuple[bytes, bytes]] = {}
+        for id, squeezed in _read_log(path):
+            with suppress(zlib.error):  # the log may have come from anywhere
+                kind, body = unpack(squeezed)
+                if name_object(kind, body)[0] == id:
+                    objects[id] = kind, body
         if not objects:
             return
         with Batch(self) as batch:
@@ -86,7 +92,7 @@ class Objects:
             batch.put_in_place()
         # Their single files were never flushed: after a power cut one can be torn, and git would prefer it to the pack.
         for id in objects:
-            disk.remove(self.path(id))
+            disk.remove(find_single(self.folder, id))
 
     def keep(self, objects: dict[bytes, bytes]) -> None:
         """Make these (in the form of single files) durable through the log."""
@@ -106,7 +112,7 @@ class Batch:
         self._ask = ask
         self._pending: dict[bytes, tuple[bytes, bytes]] = {}
         self._bytes = 0
-        self._written: list[tuple[bytes, bytes]] = []
+        self._written: dict[bytes, bytes] = {}
         """Parts on disk and their final paths."""
         self._flushed: set[bytes] = set()
         """Folders that must be flushed too, because no log covers what was written to them."""
@@ -116,15 +122,15 @@ class Batch:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        for part, _ in self._written:
+        for part in self._written:
             disk.remove(part)
 
     def __contains__(self, id: bytes) -> bool:
         return id in self._objects.durable or id in self._added
 
     def add(self, kind: bytes, body: bytes) -> bytes:
-        id = hashlib.sha1(b"%s %d\0" % (kind, len(body)) + body, usedforsecurity=False).digest()
-        if id not in self._objects.durable and id not in self._added:
+        id, _ = name_object(kind, body)
+        if id not in self:
             self._added.add(id)
             self._pending[id] = (kind, body)
             self._bytes += len(body)
@@ -138,13 +144,11 @@ class Batch:
             fd = disk.open_regular(path, within)
             if fd is None:
                 return None
-            try:
+            with handles.OpenHandle(fd):
                 size = os.fstat(fd).st_size
                 if size <= _STREAMED:
                     return self.add(b"blob", b"".join(disk.read_pieces(fd)))
                 id = self._stream(fd, size)
-            finally:
-                os.close(fd)
             if id is not None:
                 return id
         raise WorkspaceError(f"{os.fsdecode(path)} keeps changing while bough reads it: stop what writes to it first.")
@@ -166,14 +170,15 @@ class Batch:
                 yield squeeze.compress(piece)
             yield squeeze.flush()
 
-        part = self._write_part(squeezed(), durable=True)
+        part = self._write_part(squeezed(), b"", durable=True)
         id = sha.digest()
-        if size != 0 or id in self._objects.durable or id in self._added:
-            self._written.pop()
+        if size != 0 or id in self:
+            del self._written[part]
             disk.remove(part)
             return id if size == 0 else None
         self._added.add(id)
-        self._place(self._objects.path(id), durable=True)
+        self._written[part] = find_single(self._objects.folder, id)
+        self._flushed.add(os.path.dirname(self._written[part]))
         return id
 
     def flush(self) -> None:
@@ -184,12 +189,12 @@ class Batch:
         self._added = set()
 
     def put_in_place(self) -> None:
-        for part, path in self._written:
+        for part, path in self._written.items():
             os.chmod(part, 0o444)
             self._rename(part, path)
         for folder in self._flushed:
             disk.flush_folder(folder)
-        self._written, self._flushed = [], set()
+        self._written, self._flushed = {}, set()
 
     def _rename(self, part: bytes, path: bytes) -> None:
         try:
@@ -213,49 +218,52 @@ class Batch:
             return
         loose = {}
         for id, (kind, body) in pending.items():
-            path = self._objects.path(id)
+            path = find_single(self._objects.folder, id)
             if not os.path.exists(path):
-                loose[id] = zlib.compress(b"%s %d\0" % (kind, len(body)) + body, 1)
+                loose[id] = zlib.compress(name_object(kind, body)[1], 1)
             elif len(body) > _LOGGED:  # a smaller one that is visible there is in a log
                 self._flushed.add(os.path.dirname(path))
         if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
             self._objects.keep(logged)
         for id, squeezed in loose.items():
-            self._write_part([squeezed], durable=id not in logged)
-            self._place(self._objects.path(id), durable=id not in logged)
+            self._write_part([squeezed], find_single(self._objects.folder, id), durable=id not in logged)
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
         """One pack and its index, which is put in place last: it makes the pack visible."""
         name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
-            self._write_part(pieces, durable=True)
-            self._place(b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
+            self._write_part(pieces, b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
 
-    def _write_part(self, body: Iterable[bytes], durable: bool) -> bytes:
+    def _write_part(self, body: Iterable[bytes], path: bytes, durable: bool) -> bytes:
+        """A part that belongs at the path; empty: the caller knows it afterwards."""
         part = self._objects.part()
-        self._written.append((part, b""))
+        self._written[part] = path
         with open(part, "xb") as out:
             out.writelines(body)
             if durable:
                 out.flush()
                 disk.flush(out.fileno())
+        if durable and path:
+            self._flushed.add(os.path.dirname(path))
         return part
 
-    def _place(self, path: bytes, durable: bool) -> None:
-        """Where the part written last belongs."""
-        self._written[-1] = (self._written[-1][0], path)
-        if durable:
-            self._flushed.add(os.path.dirname(path))
+
+def name_object(kind: bytes, body: bytes) -> tuple[bytes, bytes]:
+    """The id of an object, and what a file of its own holds, before compression."""
+    whole = b"%s %d\0" % (kind, len(body)) + body
+    return hashlib.sha1(whole, usedforsecurity=False).digest(), whole
 
 
-def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
-    """Kind and body of a logged object; None when it does not match its id: the log may have come from anywhere."""
-    try:
-        whole = zlib.decompress(squeezed)
-    except zlib.error:
-        return None
-    head, _, body = whole.partition(b"\0")
-    return (head.split()[0], body) if hashlib.sha1(whole, usedforsecurity=False).digest() == id else None
+def unpack(squeezed: bytes) -> tuple[bytes, bytes]:
+    """Kind and body of an object in a file of its own."""
+    head, _, body = zlib.decompress(squeezed).partition(b"\0")
+    return head.split()[0], body
+
+
+def find_single(folder: bytes, id: bytes) -> bytes:
+    """The path of an object in a file of its own."""
+    name = id.hex().encode()
+    return b"%s/%s/%s" % (folder, name[:2], name[2:])
 
 
 def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
@@ -285,11 +293,8 @@ def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[b
 
 def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
     ids = sorted(places)
-    up_to = [0] * 256
-    for id in ids:
-        up_to[id[0]] += 1
-    for first in range(1, 256):
-        up_to[first] += up_to[first - 1]
+    firsts = Counter(id[0] for id in ids)
+    up_to = accumulate(firsts[first] for first in range(256))
     body = b"".join(
         [
             b"\xfftOc" + struct.pack(">I", 2),
@@ -301,3 +306,116 @@ def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes
         ]
     )
     return body + hashlib.sha1(body, usedforsecurity=False).digest()
+
+
+class _Log:
+    """The log of this process in a folder, started with the first object. Any number of threads may append."""
+
+    def __init__(self, folder: bytes) -> None:
+        self._folder = folder
+        self._path = b""
+        self._fd = -1
+        self._opened: list[int] = []
+        self._written = 0
+        self._synced = 0
+        self._began = 0
+        self._syncing = threading.Lock()
+        self._writing = threading.Lock()
+        """When both are needed, the first one first."""
+
+    def __del__(self) -> None:
+        for fd in self._opened:
+            os.close(fd)
+
+    @property
+    def size(self) -> int:
+        return self._written - self._began
+
+    def append(self, objects: dict[bytes, bytes]) -> None:
+        # The sum covers the id too: a torn write can leave a whole body under half a name.
+        heads = (
+            (_LOG_HEAD.pack(id, len(body), zlib.crc32(body, zlib.crc32(id))), body) for id, body in objects.items()
+        )
+        record = b"".join(head + body for head, body in heads)
+        with self._writing:
+            if self._fd < 0:
+                self._begin()
+            fd = self._fd
+            try:
+                disk.write(fd, record)
+            except OSError:
+                self._fd = -1  # nothing may follow a torn record
+                with suppress(OSError):
+                    os.ftruncate(fd, self.size)
+                raise
+            self._written += len(record)
+            end = self._written
+        with self._syncing:  # a waiter here mostly finds that an earlier one flushed for it too
+            if self._synced < end:
+                self._sync(fd)
+
+    def _sync(self, fd: int) -> None:
+        with self._writing:
+            upto, current = self._written, self._fd == fd
+        try:
+            # A failed flush is not tried again: Linux marks the pages as clean afterwards, and the second one would
+            # succeed without the data.
+            disk.flush(fd)
+        except OSError:
+            with self._writing:
+                self._fd = -1  # what is in it may no longer reach the disk
+            raise
+        if current:
+            self._synced = upto
+
+    def _begin(self) -> None:
+        """Locked before anyone can take it for a dead process's."""
+        name = b"%s/%d-%s" % (self._folder, os.getpid(), os.urandom(6).hex().encode())
+        self._path = name + b".log"
+        fd = os.open(name + b".part", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._opened.append(fd)
+        # Under another name until it is locked: `_find_left_logs` takes what it can lock for a dead process's.
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        os.rename(name + b".part", self._path)
+        # Before the first object: a durable log whose name is not durable is lost with it.
+        disk.flush_folder(self._folder)
+        self._fd = fd
+        self._began = self._written
+
+    def replace(self, longest: int, secure: Callable[[bytes], None]) -> None:
+        """Make what is in an overlong log durable in another way, and continue with a new one."""
+        with self._syncing, self._writing:
+            if self._fd < 0 or self.size <= longest:
+                return
+            # Then removed: killed in between, its objects are in two places, and never in none.
+            secure(self._path)
+            disk.remove(self._path)
+            self._opened.remove(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+            self._began = self._synced = self._written
+
+
+def _find_left_logs(folder: bytes) -> Iterator[bytes]:
+    """The logs of dead processes. Each is ours until the next one."""
+    for entry in disk.list_entries(folder):
+        if not entry.name.endswith(b".log"):
+            continue
+        fd = disk.open_regular(entry.path)
+        if fd is None:
+            continue
+        with handles.OpenHandle(fd), suppress(BlockingIOError):  # its process lives
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink:  # else another process was first
+                yield entry.path
+
+
+def _read_log(path: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Objects by id, up to the first incomplete one."""
+    with open(path, "rb") as log:
+        while len(head := log.read(_LOG_HEAD.size)) == _LOG_HEAD.size:
+            id, size, sum = _LOG_HEAD.unpack(head)
+            body = log.read(size)
+            if len(body) != size or zlib.crc32(body, zlib.crc32(id)) != sum:
+                return
+            yield id, body

@@ -35,7 +35,8 @@ def take_files(repository: Repository, root: Path) -> str:
         record, before = loading.result()
         for paths in asking.map(partial(list_embedded, git, root), before.embedded):
             mine.add(paths)
-        excludes = join_rules(everywhere.result(), here or b"")
+        # Those besides `.gitignore`: bough's own, and others; later ones are stronger.
+        excludes = b"\n".join([JUNK.encode(), everywhere.result(), here or b""])
     settled = rules.read_bytes() == excludes
     if not settled:
         disk.write_whole(rules, excludes, parts=repository.path / "log")
@@ -137,11 +138,6 @@ def read_global_excludes(git: Git, root: Path) -> bytes:
         return read_own(named) if named.is_absolute() else b""
     except OSError:
         return b""
-
-
-def join_rules(*rules: bytes) -> bytes:
-    """The ignore rules besides those in `.gitignore`: bough's own, and others; later ones are stronger."""
-    return b"\n".join([JUNK.encode(), *rules])
 
 
 def split_paths(out: bytes) -> set[bytes]:

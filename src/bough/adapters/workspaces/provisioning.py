@@ -6,7 +6,7 @@ Wraps other workspaces. A service lives as long as its checkout, and at most as 
 from __future__ import annotations
 
 import asyncio
-import shutil
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.adapters.workspaces.surroundings import find_free_port
 from bough.core.errors import SetupFailed
 from bough.core.settings.service import ENDING, Service
-from bough.ports import Finished, Sandbox, Workspace, Workspaces
+from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
+from bough.trust.programs import make_shell_argv
 
 LIMIT = 20_000_000
 SHOWN = 2_000
@@ -30,12 +32,10 @@ LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 class ProvisionedWorkspace:
     """A checkout with its set-up done. Everything else is the inner one's."""
 
-    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces, scratch: Path | None = None) -> None:
-        """`scratch`: other temporary files than the inner one's."""
+    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces) -> None:
         self._inner = inner
         self._owner = owner
-        self.root, self.folder, self.scratch = inner.root, inner.folder, scratch or inner.scratch
-        self.mounts = inner.mounts
+        self.root, self.folder, self.scratch, self.mounts = inner.root, inner.folder, inner.scratch, inner.mounts
         self.env: Mapping[str, str] = inner.env
         self.services: list[asyncio.Task[Finished]] = []
 
@@ -92,41 +92,30 @@ class ProvisionedWorkspaces(Struct, eq=False):
 
     async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
         # Its own temporary files, since those of the checkout are cleared before every check.
-        beside = ProvisionedWorkspace(workspace, self, _service_folder(workspace) / name)
-        port, data = find_free_port(), beside.scratch
+        port, data = find_free_port(), _service_folder(workspace) / name
+        beside = PlainFolder(workspace.root, workspace.folder, data, workspace.mounts, workspace.env)
         disk.remove(bytes(data))
         data.mkdir(parents=True)
         own = {"PORT": str(port), "DATA": str(data)}
         if service.before:
             await self._run_once(beside, service.before, f"[services.{name}] before", own, service.timeout)
-        argv = _make_shell_argv(service.run)
+        argv = make_shell_argv(service.run)
         running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
         workspace.services.append(running)
-        await self._wait_until_ready(beside, name, service, running, own)
+        end = time.monotonic() + service.timeout
+        while True:
+            if running.done():
+                said = _quote(running.result())
+                raise SetupFailed(f"The service {name} ended before it was ready ({service.run}): {said}")
+            if (await self._command(beside, service.ready or LISTENS, own, service.timeout)).exit_status == 0:
+                break
+            if time.monotonic() > end:
+                raise SetupFailed(
+                    f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout)."
+                )
+            await asyncio.sleep(0.1)
         given = {key: value.replace("$PORT", str(port)) for key, value in service.env.items()}
         workspace.env = {**workspace.env, f"{name.upper().replace('-', '_')}_PORT": str(port), **given}
-
-    async def _wait_until_ready(
-        self,
-        beside: ProvisionedWorkspace,
-        name: str,
-        service: Service,
-        running: asyncio.Task[Finished],
-        own: Mapping[str, str],
-    ) -> None:
-        loop = asyncio.get_running_loop()
-        end = loop.time() + service.timeout
-        while loop.time() < end:
-            if running.done():
-                said = running.result().output.decode(errors="replace").strip()[-SHOWN:]
-                raise SetupFailed(
-                    f"The service {name} ended before it was ready ({service.run}): {said or 'no output'}"
-                )
-            tried = await self._command(beside, service.ready or LISTENS, own, service.timeout)
-            if tried.exit_status == 0:
-                return
-            await asyncio.sleep(0.1)
-        raise SetupFailed(f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout).")
 
     async def _end_services(self, workspace: ProvisionedWorkspace | None) -> None:
         if workspace is None or not self._services:
@@ -139,26 +128,22 @@ class ProvisionedWorkspaces(Struct, eq=False):
         await asyncio.to_thread(disk.remove, bytes(_service_folder(workspace)))
 
     async def _run_once(
-        self, workspace: ProvisionedWorkspace, command: str, what: str, env: Mapping[str, str], timeout: float
+        self, workspace: WorkFolder, command: str, what: str, env: Mapping[str, str], timeout: float
     ) -> None:
         done = await self._command(workspace, command, env, timeout)
         if done.exit_status != 0:
             how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
-            said = done.output.decode(errors="replace").strip()[-SHOWN:]
-            raise SetupFailed(f"{what} ({command}) {how}: {said or 'no output'}")
+            raise SetupFailed(f"{what} ({command}) {how}: {_quote(done)}")
 
-    async def _command(
-        self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float
-    ) -> Finished:
-        return await self._sandbox.run(
-            _make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
-        )
+    async def _command(self, workspace: WorkFolder, command: str, env: Mapping[str, str], timeout: float) -> Finished:
+        argv = make_shell_argv(command)
+        return await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=LIMIT, env=env)
+
+
+def _quote(done: Finished) -> str:
+    return done.output.decode(errors="replace").strip()[-SHOWN:] or "no output"
 
 
 def _service_folder(workspace: ProvisionedWorkspace) -> Path:
     """Where the services of a checkout keep their files."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")
-
-
-def _make_shell_argv(command: str) -> list[str]:
-    return [shutil.which("bash") or "sh", "-c", command]

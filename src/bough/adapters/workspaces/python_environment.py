@@ -55,9 +55,7 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
     active = _find_active(env)
     if active is not None and active.is_relative_to(root):
         return Environment(active, active.relative_to(root).as_posix(), "$VIRTUAL_ENV")
-    for place in (here, *here.parents):
-        if not place.is_relative_to(root):
-            break
+    for place in (place for place in (here, *here.parents) if place.is_relative_to(root)):
         inside = Place(root, "" if place == root else place.relative_to(root).as_posix(), links=True)
         if (found := _find_in_folder(inside)) is not None:
             return Environment(found.shown, found.name)
@@ -67,6 +65,11 @@ def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environ
         return Environment(active, "", "$VIRTUAL_ENV")
     below = list(_list_below(Place(root, folder)))
     return Environment(below[0].shown, below[0].name) if len(below) == 1 else None
+
+
+def _hash_path(path: str) -> str:
+    """A project's path as tools have it in the names of their environments."""
+    return base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(path)).digest()).decode()[:8]
 
 
 def has_interpreter(prefix: Path) -> bool:
@@ -170,7 +173,7 @@ def _find_poetry(project: Place, env: Mapping[str, str], home: Path) -> Path | N
     caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
     if env.get("POETRY_VIRTUALENVS_PATH"):
         caches.insert(0, Path(env["POETRY_VIRTUALENVS_PATH"]))
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(_resolve(project))).digest()).decode()[:8]
+    digest = _hash_path(os.path.realpath(project.shown))
     return next((found for cache in caches for found in sorted(cache.glob(f"{cut}-{digest}-py*"), reverse=True)), None)
 
 
@@ -178,7 +181,7 @@ def _find_hatch(project: Place, env: Mapping[str, str], home: Path) -> Path | No
     if "[tool.hatch" not in (project / "pyproject.toml").text() and not (project / "hatch.toml").is_regular():
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(_resolve(project))).digest()).decode()[:8]
+    digest = _hash_path(os.path.realpath(project.shown))
     # Its own tests run in `hatch-test*`; the environment that people work in has the project's name.
     places = [
         place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
@@ -191,9 +194,8 @@ def _find_pipenv(project: Place, env: Mapping[str, str], home: Path) -> Path | N
     if not (project / "Pipfile").is_regular():
         return None
     kept = Path(env.get("WORKON_HOME") or home / ".local" / "share" / "virtualenvs")
-    digest = hashlib.sha256(os.fsencode(f"{_resolve(project)}/Pipfile")).digest()[:6]
-    ending = base64.urlsafe_b64encode(digest).decode()[:8]
-    return next(iter(sorted(kept.glob(f"*-{ending}"))), None)
+    digest = _hash_path(f"{os.path.realpath(project.shown)}/Pipfile")
+    return next(iter(sorted(kept.glob(f"*-{digest}"))), None)
 
 
 def _find_conda(project: Place, env: Mapping[str, str], home: Path) -> Path | None:
@@ -204,11 +206,6 @@ def _find_conda(project: Place, env: Mapping[str, str], home: Path) -> Path | No
     tops = [Path(env["CONDA_EXE"]).parent.parent] if env.get("CONDA_EXE") else []
     tops += [home / each for each in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda")]
     return next((top / "envs" / name[1] for top in tops if has_interpreter(top / "envs" / name[1])), None)
-
-
-def _resolve(project: Place) -> str:
-    """The project's path as tools name it in their hashes."""
-    return os.path.realpath(project.shown)
 
 
 def _shorten(path: Path) -> str:

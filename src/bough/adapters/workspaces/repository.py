@@ -8,6 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from math import inf
 from pathlib import Path
 
 from bough.adapters.workspaces.apply import Move, format_path
@@ -94,6 +95,10 @@ class Repository:
         self.objects = Objects(self.path, self.existing)
         self.listings = TreeCache(self._list)
         self._clock = os.fsencode(self.path / "clock")
+        self.fetch: Callable[[str], None] = lambda tree: None
+        """Brings a tree that another machine made here; see `exchange.share`."""
+        self.publish: Callable[[str, str], None] = lambda tree, base: None
+        """Lets other machines have a tree before its name is published. `base`: one that shares much with it."""
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
@@ -120,6 +125,7 @@ class Repository:
 
     def _list(self, id: str) -> FileIndex:
         """The objects of a tree are durable, because its id was published."""
+        self.fetch(id)
         found, folders = FileIndex(), {b"": bytes.fromhex(require_tree_id(id))}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")
@@ -146,6 +152,16 @@ class Repository:
         if escaped:
             files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
+
+    def read(self, tree: str, paths: Sequence[str], most: float = inf) -> Iterator[tuple[str, File, bytes]]:
+        """The files that a tree has among these paths, with their contents: at least the first `most` bytes."""
+        found = self.at(tree, paths)
+        contents = self.git.blobs([file.id for file in found.values()])
+        for (path, file), pieces in zip(found.items(), contents, strict=True):
+            body = bytearray()
+            while len(body) < most and (piece := next(pieces, b"")):
+                body += piece
+            yield format_path(path), file, bytes(body)
 
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent has the same tree and message."""
@@ -198,18 +214,8 @@ class TreeContents:
         return f"{file.mode.decode()} {file.id.hex()}" if file is not None else ""
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        found = {format_path(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
-        contents = self._repository.git.blobs(list(found.values()))
-        return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
-
-
-def _beginning(pieces: Iterator[bytes]) -> bytes:
-    body = bytearray()
-    for piece in pieces:
-        body += piece
-        if len(body) >= _TEXT:
-            break
-    return bytes(body[:_TEXT])
+        read = self._repository.read(self._tree, paths, _TEXT)
+        return {path: body[:_TEXT].decode(errors="replace") for path, _, body in read}
 
 
 def make_safe_name(name: str) -> str:

@@ -30,6 +30,7 @@ from bough.adapters.workspaces.file_index import (
     pause_collector,
 )
 from bough.adapters.workspaces.git_program import Git
+from bough.trust import handles
 
 EXTENSION = b"BOUG"
 """An upper-case name: git may ignore the extension."""
@@ -68,22 +69,24 @@ class SavedScan(Struct, frozen=True):
         comparing the files."""
         with ThreadPoolExecutor(1) as asking:
             asked = asked or asking.submit(git.list_altered, top, self.place)
-            folders = {
-                path for path, stamp in _list_stamps(top, before) if not stamp or self.folders.get(path) != stamp
-            }
+            folders = {path for path, stamp in list_stamps(top, before) if not stamp or self.folders.get(path) != stamp}
             altered = asked.result()
-        if altered is None or _read_seal(self.place) != self.seal:  # without the file, git would report nothing
+        try:
+            with self.place.open("rb") as file:
+                file.seek(-_SEAL, os.SEEK_END)
+                same = file.read() == self.seal
+        except OSError:
+            same = False
+        if altered is None or not same:  # without the file, git would report nothing
             return None
         return ChangedFolders(folders.union(path.rpartition(b"/")[0] for path in altered), set())
 
 
-def _list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
-    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+def list_stamps(top: bytes, found: FileIndex) -> Iterator[tuple[bytes, bytes]]:
+    """The folders as they are now on disk, with their stamps."""
+    with handles.OpenHandle(os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
         for path in found.folders:
             yield path, look_at(path, handle)
-    finally:
-        os.close(handle)
 
 
 def save(path: Path, found: FileIndex, now: int, parts: Path, note: bytes = b"") -> SavedScan:
@@ -167,12 +170,3 @@ def _read_kept(kept: _Kept) -> FileIndex | None:
         found.folders[where] = Folder(files, ignored=set(ignored), rules=rules, id=id, stamp=stamp)
     found.bare = {where for where, folder in found.folders.items() if where and folder.bare}
     return found
-
-
-def _read_seal(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            file.seek(-_SEAL, os.SEEK_END)
-            return file.read()
-    except OSError:
-        return b""

@@ -17,7 +17,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -28,6 +28,7 @@ from bough.adapters.workspaces.file_index import (
     EXECUTABLE,
     FOLDER,
     LINK,
+    NO_FOLDER,
     PLAIN,
     File,
     FileIndex,
@@ -38,7 +39,7 @@ from bough.adapters.workspaces.file_index import (
     make_stamp,
     pause_collector,
 )
-from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.objects import Batch, name_object
 from bough.core.errors import Unkeepable, WorkspaceError
 from bough.trust import handles
 
@@ -79,9 +80,6 @@ class Bounds(Struct, frozen=True):
 
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
 """The person decides what they keep; beyond this something is wrong."""
-
-Contents = Callable[[bytes, int], bytes | None]
-"""Name of a regular file and handle of its folder → id of its content; None when it is gone."""
 
 
 class Item(NamedTuple):
@@ -124,30 +122,26 @@ class Scanner(Struct):
         batch: Batch | None,
         settled: bool = True,
         wanted: FileIndex | None = None,
-        exact: bool = False,
+        keep: bool = True,
     ) -> FileIndex:
         """Contents go into the batch; without one only their ids are computed. `settled`: since `before`, only a
         `.gitignore` in the folder itself can have changed what is ignored. `wanted`: only the contents of its paths
-        matter; for others it is enough that they exist. `exact`: do not rely on the watch. `Unkeepable` when there is
-        more than may be kept."""
-        changed = self.watch.changed() if self.watch is not None else None
-        told = changed is not None and not exact
+        matter; for others it is enough that they exist. `keep`: the next scan starts from the result; else the watch
+        reports the same changes to it. `Unkeepable` when there is more than may be kept."""
+        told = self.watch.changed() if self.watch is not None else None
         with self.telling():
-            if before is None or not settled:
-                changed = None
-            elif not told:
-                changed = self.compare(before)
-            return self._look(before, tracked, batch, settled, wanted, changed, told)
-
-    def peek(self, before: FileIndex, tracked: Tracked) -> FileIndex:
-        """A scan whose result is not kept, without the contents of new files. The watch reports the same changes to
-        the next scan."""
-        changed = self.watch.changed() if self.watch is not None else None
-        with self.telling():
-            told = changed if changed is not None else self.compare(before)
-            found = self._look(before, tracked, None, True, before, told, told=True)
-            if self.watch is not None and changed is not None:
-                self.watch.repeat(changed)
+            changed = None
+            if before is not None and settled:
+                changed = told if told is not None else self.compare(before)
+            with pause_collector():
+                look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
+                found = look.through(changed)
+                if look.rules_changed:
+                    found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
+            if self.watch is not None and told is None and keep:
+                self.watch.trust()
+            elif self.watch is not None and told is not None and not keep:
+                self.watch.repeat(told)
             return found
 
     @contextmanager
@@ -160,25 +154,6 @@ class Scanner(Struct):
             if self.watch is not None:
                 self.watch.lose()
             raise
-
-    def _look(
-        self,
-        before: FileIndex | None,
-        tracked: Tracked,
-        batch: Batch | None,
-        settled: bool,
-        wanted: FileIndex | None,
-        changed: ChangedFolders | None,
-        told: bool,
-    ) -> FileIndex:
-        with pause_collector():
-            look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
-            found = look.through(changed)
-            if look.rules_changed:
-                found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
-        if self.watch is not None and not told:
-            self.watch.trust()
-        return found
 
 
 class _Look:
@@ -218,15 +193,12 @@ class _Look:
             waiting = {}
             for path in changed.folders:
                 waiting.setdefault(path.count(b"/") + 1 if path else 0, []).append(path)
-        self._folders = handles.Folders(self._by.top, self._by.own)
         depth, below = 0, list[bytes]()
-        try:
+        with closing(handles.Folders(self._by.top, self._by.own)) as self._folders:
             while waiting or below:
                 known = [path for path in waiting.pop(depth, ()) if not path or path in self._found.folders]
                 below = self._scan_level(list(dict.fromkeys([*known, *below])))
                 depth += 1
-        finally:
-            self._folders.close()
         return self._found
 
     def _scan_level(self, paths: list[bytes]) -> list[bytes]:
@@ -235,11 +207,11 @@ class _Look:
         looked = {path: Folder() for path in paths}
         self._found.looked += len(looked)
         for path, folder in looked.items():
-            before = self._before.folders.get(path)
+            before = self._before.folders.get(path, NO_FOLDER)
             for entry in self._entries(path, folder, before):
                 if not self._handle_known(path, folder, before, entry, below):
                     unknown.append((path, join_path(path, entry.name), entry))
-            if before is not None and self._settled and folder.rules != before.rules:
+            if before is not NO_FOLDER and self._settled and folder.rules != before.rules:
                 self.rules_changed = True
         if unknown:
             ignored = self._by.ignores([whole for _, whole, _ in unknown])
@@ -248,7 +220,7 @@ class _Look:
                 if whole in ignored:
                     folder.ignored.add(entry.name + b"/" if entry.kind == FOLDER else entry.name)
                 else:
-                    self._keep(path, folder, self._before.folders.get(path), entry, below)
+                    self._keep(path, folder, self._before.folders.get(path, NO_FOLDER), entry, below)
         for path, folder in looked.items():
             self._settle(path, folder)
         return below
@@ -258,13 +230,13 @@ class _Look:
         for name in known.folders if known is not None else ():
             if name not in folder.folders:
                 self._found.drop(join_path(path, name))
-        before = self._before.folders.get(path)
-        same = before is not None and path not in self._before.fresh and _has_same_tree(folder, before)
-        if same and before is not None:
+        before = self._before.folders.get(path, NO_FOLDER)
+        same = before is not NO_FOLDER and path not in self._before.fresh and _has_same_tree(folder, before)
+        if same:
             folder.id = before.id
         self._found.settle(path, folder, changed=not same)
 
-    def _entries(self, path: bytes, folder: Folder, before: Folder | None) -> list[Item]:
+    def _entries(self, path: bytes, folder: Folder, before: Folder) -> list[Item]:
         """What there is to decide on: files, links and folders except those that are never kept. An unchanged file is
         put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
@@ -275,7 +247,10 @@ class _Look:
             if self._by.watch is not None:
                 self._by.watch.cover(path, handle)
             folder.stamp = make_stamp(os.fstat(handle))
-            items = _list_items(handle, folder, self._find_surely_kept(path, before))
+            kept = before.files  # if they still exist
+            if not self._settled:
+                kept = {name: file for name, file in kept.items() if join_path(path, name) in self._tracked}
+            items = _list_items(handle, folder, kept)
         except (FileNotFoundError, NotADirectoryError):
             if not path:
                 raise
@@ -298,48 +273,32 @@ class _Look:
             self._tracked.add(self._by.embedded(path))
         reserved = {item.name for item in items if is_reserved(item.name) or (not path and item.name.lower() == HOME)}
         folder.other |= reserved
-        return [
-            item
+        shared = {
+            item.name
             for item in items
-            if item.name not in reserved and not (item.kind == LINK and self._is_shared(path, folder, item.name))
-        ]
+            if item.kind == LINK
+            and self._by.shared(whole := join_path(path, item.name), join_path(self._by.top, whole))
+        }
+        folder.shared = bool(shared)
+        never = reserved | shared
+        return [item for item in items if item.name not in never]
 
-    def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
-        """Files of the folder that are kept, if they still exist."""
-        if before is None:
-            return {}
-        if self._settled:
-            return before.files
-        return {name: file for name, file in before.files.items() if join_path(path, name) in self._tracked}
-
-    def _is_shared(self, path: bytes, folder: Folder, name: bytes) -> bool:
-        """A link that bough itself made."""
-        whole = join_path(path, name)
-        shared = self._by.shared(whole, join_path(self._by.top, whole))
-        folder.shared |= shared
-        return shared
-
-    def _handle_known(
-        self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]
-    ) -> bool:
+    def _handle_known(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> bool:
         """Handle an entry that needs no question to git."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
             folder.rules = self._read_rules(path)
-        if before is not None and self._settled:
-            marked = name + b"/" if is_folder else name
-            if marked in before.ignored:
-                folder.ignored.add(marked)
-                return True
-            kept = name in (before.folders if is_folder else before.files)
-        else:
-            kept = False
+        marked = name + b"/" if is_folder else name
+        if self._settled and marked in before.ignored:
+            folder.ignored.add(marked)
+            return True
+        kept = self._settled and name in (before.folders if is_folder else before.files)
         if kept or self._tracked.keeps(join_path(path, name), is_folder):
             self._keep(path, folder, before, entry, below)
             return True
         return False
 
-    def _keep(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> None:
+    def _keep(self, path: bytes, folder: Folder, before: Folder, entry: Item, below: list[bytes]) -> None:
         name = entry.name
         if entry.kind == FOLDER:
             folder.folders[name] = None
@@ -347,12 +306,11 @@ class _Look:
             if self._whole is None or whole in self._whole or whole not in self._found.folders:
                 self._found.drop(whole)
                 below.append(whole)
-            return
-        file = self._read_file(path, name, before.files.get(name) if before is not None else None)
-        if file is not None:
+        elif (file := self._read_file(path, name, before.files.get(name))) is not None:
             folder.files[name] = file
 
     def _read_file(self, folder: bytes, name: bytes, before: File | None) -> File | None:
+        id: bytes | None
         try:
             within = self._folders.at(folder)
             info = os.stat(name, dir_fd=within, follow_symlinks=False)
@@ -372,16 +330,13 @@ class _Look:
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
                 target = os.readlink(name, dir_fd=within)
-                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else disk.compute_text_id(target)
+                mode, id = LINK, self._batch.add(b"blob", target) if self._batch else name_object(b"blob", target)[0]
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
-                contents = self._read_contents(path, within, info.st_size)
-                if contents is None:
-                    return None
-                id = contents
+                id = self._read_contents(path, within, info.st_size)
         except (FileNotFoundError, NotADirectoryError):  # gone since its folder was read
             return None
-        return File(mode, id, stamp, is_sure(stamp, self._now))
+        return File(mode, id, stamp, is_sure(stamp, self._now)) if id is not None else None
 
     def _read_rules(self, folder: bytes) -> bytes:
         try:
@@ -402,7 +357,7 @@ class _Look:
             raise Unkeepable(
                 f"There are more than {bounds.all / _GB:g} GB of new files: {_shorten(path)} is one of them."
             )
-        read: Contents = self._batch.add_file if self._batch is not None else disk.compute_blob_id
+        read = self._batch.add_file if self._batch is not None else disk.compute_blob_id
         name = path.rpartition(b"/")[2]
         if self._by.own:
             return handles.read_with_access(within, name, lambda: read(name, within))
@@ -420,13 +375,10 @@ class _Look:
 
 def _has_same_tree(folder: Folder, before: Folder) -> bool:
     """Whether a folder's own entries make the same tree."""
-    if len(folder.files) != len(before.files) or folder.folders.keys() != before.folders.keys():
+    known = before.files
+    if folder.files.keys() != known.keys() or folder.folders.keys() != before.folders.keys():
         return False
-    for name, file in folder.files.items():
-        was = before.files.get(name)
-        if was is not file and (was is None or was[:2] != file[:2]):
-            return False
-    return True
+    return all(known[name] is file or known[name][:2] == file[:2] for name, file in folder.files.items())
 
 
 def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:

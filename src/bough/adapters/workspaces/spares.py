@@ -43,6 +43,10 @@ class Made(NamedTuple):
         return Made(replace(self.record, place=place), self.found)
 
 
+def find_index(checkout: Path) -> Path:
+    return checkout.with_name(f"{checkout.name}{ENDING}")
+
+
 class Spares:
     def __init__(self, home: Path) -> None:
         self._folder = home / "spare"
@@ -60,9 +64,9 @@ class Spares:
                 spare.rename(place)
             except OSError:  # another process has taken it
                 continue
-            kept = place.with_name(place.name + ENDING)
+            kept = find_index(place)
             with suppress(FileNotFoundError):
-                spare.with_name(spare.name + ENDING).rename(kept)
+                find_index(spare).rename(kept)
             if spare.name == last and made is not None:
                 self._last = None
                 return made.at(kept)
@@ -76,14 +80,14 @@ class Spares:
 
     def give(self, checkout: Path, made: Made | None) -> None:
         """A checkout whose task is finished, and the index next to it. `made`: what is in that, when it is known."""
-        kept = checkout.with_name(checkout.name + ENDING)
+        kept = find_index(checkout)
         if len(self._all()) >= MOST:
             kept.unlink(missing_ok=True)
             self.trash.put(checkout)
             return
         self._folder.mkdir(exist_ok=True)
         spare = self._folder / os.urandom(6).hex()
-        kept.rename(spare.with_name(spare.name + ENDING))  # first: without it the other is worthless
+        kept.rename(find_index(spare))  # first: without it the other is worthless
         checkout.rename(spare)
         if made is not None:
             self._last = spare.name, made

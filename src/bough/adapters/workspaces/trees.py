@@ -29,7 +29,7 @@ class GitTrees:
     def __init__(self, root: Path, home: Path) -> None:
         self._root = root
         self._home = home
-        self._repository = Repository(home)
+        self.repository = Repository(home)
         self._top = os.fsencode(root)
         self._ready = False
         self._lock = threading.Lock()
@@ -42,16 +42,15 @@ class GitTrees:
                     prepare_repository(self._home)
                     # What another process is writing right now looks the same as what a crash left, so only old
                     # leftovers go.
-                    self._repository.objects.recover(time.time() - _LEFTOVER)
+                    self.repository.objects.recover(time.time() - _LEFTOVER)
                 except OSError as error:
                     # What exists can be read, even where nothing can be written.
-                    if (
-                        error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS)
-                        or not self._repository.path.is_dir()
-                    ):
+                    if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not self.repository.path.is_dir():
                         raise
                 self._ready = True
-        return self._repository
+        for tree in trees:
+            self.repository.fetch(tree)
+        return self.repository
 
     @in_thread("compare")
     def changes(self, base: str, tree: str) -> list[FileChange]:
@@ -100,16 +99,14 @@ class GitTrees:
             made = write_tree(found, batch)
             batch.flush()
         repository.listings.know(made.hex(), found)
+        repository.publish(made.hex(), tree)
         return made.hex()
 
     @in_thread("read files")
     def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Mode and content of those files of a tree that exist."""
-        repository = self._prepared(tree)
-        found = {format_path(path): file for path, file in repository.at(tree, paths).items()}
-        contents = repository.git.blobs([entry.id for entry in found.values()])
-        bodies = [b"".join(pieces) for pieces in contents]
-        return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
+        read = self._prepared(tree).read(tree, paths)
+        return {path: (file.mode.decode(), body) for path, file, body in read}
 
     @in_thread("compare")
     def diff(self, base: str, tree: str, stat: bool = False) -> str:
@@ -137,30 +134,25 @@ class GitTrees:
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
         repository = self._prepared(base, ours, theirs)
         ids = (bytes.fromhex(require_tree_id(tree)) for tree in (base, ours, theirs))
-        joined = merge_trees(repository.git, repository.objects, *ids)
-        return Merged(
-            joined.tree.hex(),
-            tuple(format_path(each.path) for each in joined.conflicts),
-            tuple(each.says for each in joined.conflicts),
-            tuple(format_path(path) for path in joined.both),
-            joined.marked.hex() if joined.both else "",
-        )
+        merged = merge_trees(repository.git, repository.objects, *ids)
+        for tree in filter(None, (merged.tree, merged.marked)):
+            repository.publish(tree, ours)
+        return merged
 
     @in_thread("compare")
     def edges(self, base: str, tree: str) -> list[Edge]:
-        moves = [move for move in self._list_moves(base, tree) if move.target is not None]
-        links = {move.target.id for move in moves if move.target is not None and move.target.mode == LINK}
-        contents = self._repository.git.blobs(list(links))
+        moves = [(move, move.target) for move in self._list_moves(base, tree) if move.target is not None]
+        links = {after.id for _, after in moves if after.mode == LINK}
+        contents = self.repository.git.blobs(list(links))
         targets = {id: b"".join(pieces) for id, pieces in zip(links, contents, strict=True)}
         found = []
-        for path, before, after in ((format_path(move.path), move.base, move.target) for move in moves):
-            if after is not None:
-                was = before.mode.decode() if before is not None else ""
-                found.append(find_edge(path, was, after.mode.decode(), format_path(targets.get(after.id, b""))))
+        for move, after in moves:
+            was, target = move.base.mode.decode() if move.base is not None else "", targets.get(after.id, b"")
+            found.append(find_edge(format_path(move.path), was, after.mode.decode(), format_path(target)))
         return [each for each in found if each is not None]
 
     @in_thread("write to {self._root}")
     def apply(self, base: str, tree: str) -> list[FileChange]:
         moves = self._list_moves(base, tree)
-        Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
+        Applying(self.repository.git, self._top, {move.path: move for move in moves}).run()
         return [FileChange(move.kind, format_path(move.path)) for move in moves]

@@ -13,11 +13,13 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from msgspec import Struct, field
+
 from bough.adapters.workspaces import disk, shared_folders
+from bough.adapters.workspaces.agent_repository import Stamp, disarm
 from bough.adapters.workspaces.apply import format_path
 from bough.adapters.workspaces.checkout import find_altered, restore
-from bough.adapters.workspaces.file_index import FileIndex, Folder, Tracked, join_path, write_tree
-from bough.adapters.workspaces.git_settings import Stamp, disarm
+from bough.adapters.workspaces.file_index import NO_FOLDER, FileIndex, Tracked, join_path, write_tree
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.repository import Repository
 from bough.adapters.workspaces.scan import Scanner
@@ -66,41 +68,31 @@ def in_thread(
     return decorate
 
 
-class GitWorkspace:
+class GitWorkspace(Struct, eq=False):
     """One task's checkout. Calls are serial; the last scan is remembered: a snapshot reads only what changed."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        branch: Path,
-        scanner: Scanner,
-        folder: str,
-        scratch: Path,
-        remake: Callable[[str], GitWorkspace],
-        mounts: tuple[Mount, ...] = (),
-    ) -> None:
-        """`remake` recreates the checkout from a tree."""
-        self.root = Path(os.fsdecode(scanner.top))
-        self.folder = _find_start(self.root, folder)
-        self.scratch = scratch
-        self._repository = repository
-        self._branch = branch
-        self._start = folder
-        self.mounts = mounts
-        self._scanner = scanner
-        self._remake = remake
-        self._tracked = Tracked()
-        self._found: FileIndex | None = None
-        self._marked = FileIndex()
-        self._busy = threading.Lock()
-        self._settings: Stamp | None = None
-        self.env: Mapping[str, str] = {}
-        self._furnish: Callable[[], None] = lambda: None
-        self._lenders: tuple[Path, ...] = ()
-
-    def surround(self, mounts: Sequence[Mount], env: Mapping[str, str], furnish: Callable[[], None]) -> None:
-        """What comes from the person's set-up. `furnish` restores what is not a link to a heavy folder."""
-        self.mounts, self.env, self._furnish = (*self.mounts, *mounts), env, furnish
+    root: Path
+    folder: Path
+    scratch: Path
+    mounts: Sequence[Mount]
+    _repository: Repository
+    _branch: Path
+    _scanner: Scanner
+    _tracked: Tracked
+    _found: FileIndex | None
+    """The files as they were last seen, when that is known."""
+    _lenders: Sequence[Path]
+    """The tops from which it has installed packages: another checkout's, the person's."""
+    _furnish: Callable[[], None]
+    """Restores what comes from the person's set-up and is not a link to a heavy folder."""
+    _remake: Callable[[str], GitWorkspace]
+    """Recreates the checkout from a tree."""
+    _last: str
+    """The tree that it had last."""
+    env: Mapping[str, str] = {}
+    _marked: FileIndex = field(default_factory=FileIndex)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
+    _settings: Stamp | None = None
 
     @in_thread("copy {mount.source}")
     def own(self, mount: Mount) -> bool:
@@ -119,17 +111,10 @@ class GitWorkspace:
     def furnish(self) -> None:
         self._furnish()
 
-    def begin(self, base: FileIndex, found: FileIndex | None, lenders: tuple[Path, ...] = ()) -> None:
-        """What the task started from, the files as they are when that is known, and whose installed packages it has:
-        another checkout's, the person's."""
-        self._lenders = lenders
-        self._tracked = Tracked(base=base)
-        self._found = found
-
     @in_thread("keep the files of {self.root}")
-    def snapshot(self, exact: bool = False) -> str:
+    def snapshot(self) -> str:
         with self._busy, Batch(self._repository.objects) as batch:
-            found = self._scanner.scan(self._found, self._tracked, batch, exact=exact)
+            found = self._scanner.scan(self._found, self._tracked, batch)
             with self._scanner.telling():
                 id = write_tree(found, batch)
                 batch.flush()
@@ -137,17 +122,20 @@ class GitWorkspace:
             # The agent may change its own .git. A person whose shell shows the branch there would run what it names.
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
-        return id.hex()
+        self._repository.publish(id.hex(), self._last)
+        self._last = id.hex()
+        return self._last
 
     @in_thread("restore the files of {self.root}")
-    def restore(self, tree: str, exact: bool = False) -> None:
+    def restore(self, tree: str) -> None:
         with self._busy:
             wanted = self._repository.listings.found(tree)
+            self._last = tree
             # Should this fail half-way, what was known no longer holds.
             before, self._found = self._found, None
             try:
-                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
-                _find_start(self.root, self._start)
+                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
+                find_start(self.root, self.folder.relative_to(self.root).as_posix())
             except (OSError, WorkspaceError):
                 # Something in it cannot even be read. Only what the tree has matters.
                 made = self._remake(tree)
@@ -186,7 +174,7 @@ class GitWorkspace:
             with Batch(self._repository.objects) as batch:
                 self._found = self._scanner.scan(None, self._tracked, batch)
                 batch.flush()
-        return self._scanner.peek(self._found, self._tracked)
+        return self._scanner.scan(self._found, self._tracked, None, wanted=self._found, keep=False)
 
     @in_thread("look at the files of {self.root}")
     def list_altered(self) -> list[str]:
@@ -206,7 +194,7 @@ class GitWorkspace:
         return commit
 
 
-def _find_start(root: Path, folder: str) -> Path:
+def find_start(root: Path, folder: str) -> Path:
     """Where the agent starts: it exists even when the folder has no files, and is never behind a link."""
     place = root
     for name in Path(folder).parts:
@@ -225,7 +213,7 @@ def find_others(found: FileIndex, wanted: FileIndex) -> Iterator[bytes]:
     waiting = [b""]
     while waiting:
         path = waiting.pop()
-        here, there = found.folders[path], wanted.folders.get(path) or Folder()
+        here, there = found.folders[path], wanted.folders.get(path, NO_FOLDER)
         for name in here.folders:
             whole = join_path(path, name)
             known = wanted.folders.get(whole)

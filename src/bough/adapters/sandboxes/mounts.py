@@ -1,0 +1,197 @@
+"""The file system that a command in namespaces of its own sees, made out of a list of mounts (see `view.py`).
+
+Only the standard library is imported here (and `kernel`), because the spawner runs without bough.
+"""
+
+# Paths are strings throughout: this process imports little.
+# ruff: noqa: PTH102, PTH106, PTH120, PTH211
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from bough.adapters.sandboxes import kernel
+from bough.adapters.sandboxes.kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC
+
+MS_SLAVE = 0x80000
+MNT_DETACH = 2
+AT_RECURSIVE = 0x8000
+ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
+PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+
+NEW = "/tmp"
+"""Where the new root is built: a folder that every system has."""
+NOTHING = "/.nothing"
+_FROM = ("read", "lent", "write", "over", "cache")
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_LINKS = {"fd": "/proc/self/fd", "core": "/proc/kcore", "ptmx": "pts/ptmx"}
+_LINKS |= {name: f"/proc/self/fd/{number}" for number, name in enumerate(("stdin", "stdout", "stderr"))}
+SHM_SIZE = "size=1g"
+
+
+def build_mounts(mounts: list[list[str]]) -> None:
+    """Make the file system that the command sees out of a list of (kind, target, source, more), parents first:
+
+    `read` and `write`: the source, as it is outside; `lent`: read-only, and without the sockets in it; `over`: a
+    copy-on-write view of the source, whose changes go to the folder `more` (where that cannot be had, `lent`); `cache`:
+    the same (else nothing); `empty`: an empty folder that covers what is there; `folder`: one where there is nothing to
+    cover; `link`: a symbolic link to the source; `blank`: an empty file; `processes` and `devices`.
+    """
+    # Open handles now: the new root covers what is at its place.
+    sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
+    sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
+    # What we mount must not appear outside. What is mounted outside later (a disk, a network home) may appear here.
+    kernel.mount("", "/", "", MS_SLAVE | MS_REC, "")
+    kernel.mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
+    os.mkdir(NEW + NOTHING)
+    sealed = [NEW]
+    for kind, target, source, more in mounts:
+        with kernel.doing("namespaces", f"{kind} {target}: "):
+            _mount(kind, target, source, more, sealed, sources)
+    os.rmdir(NEW + NOTHING)
+    # Sealed at the end, since places to mount at are still made in them until then.
+    for place in reversed(sealed):
+        kernel.set_mount(place, 0, ATTR_RDONLY)
+    for handle in sources.values():
+        os.close(handle)
+    os.chdir(NEW)
+    # The old root lands on top of the new one, at the same place, and is then unmounted: no folder is needed for it,
+    # and not even a process with all rights can climb back, as out of a chroot.
+    kernel.syscall(PIVOT_ROOT[os.uname().machine], b".", b".")
+    kernel.unmount(".", MNT_DETACH)
+    os.chdir("/")
+
+
+def _open_source(source: str) -> int:
+    """Never through a link at the end: bough opens exactly what it checked."""
+    handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    if stat.S_ISLNK(os.fstat(handle).st_mode):
+        raise OSError(errno.ELOOP, "is a link", source)
+    return handle
+
+
+def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], sources: dict[str, int]) -> None:
+    place = NEW + target
+    if kind == "link":
+        os.close(_open_target(os.path.dirname(target)))
+        os.symlink(source, place)
+    elif kind == "blank":
+        # Covered rather than removed: it is the person's file.
+        kernel.mount("/dev/null", place, "", MS_BIND, "")
+    elif kind == "folder":
+        os.close(_open_target(target))
+    elif kind == "empty":
+        _mount_at(target, "tmpfs", "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
+        sealed.append(place)
+    elif kind == "processes":
+        _mount_at(target, "/proc", "", MS_BIND | MS_REC)
+    elif kind == "devices":
+        _make_devices(target)
+    elif kind in ("over", "cache"):
+        try:
+            _overlay(target, sources[source], sources[more])
+        except OSError:  # this kernel or this disk has no such mounts
+            if kind == "over":
+                _mount_read_only(target, sources[source])
+    elif kind == "lent":
+        _mount_read_only(target, sources[source])
+    else:
+        _bind(target, sources[source], writable=kind == "write")
+
+
+def _mount_at(target: str, source: str, kind: str, flags: int, options: str = "", folder: bool = True) -> None:
+    # By handle: a path could be exchanged for a link between our look and the mount.
+    handle = _open_target(target, folder)
+    try:
+        kernel.mount(source, _handle_path(handle), kind, flags, options)
+    finally:
+        os.close(handle)
+
+
+def _handle_path(handle: int) -> str:
+    return f"/proc/self/fd/{handle}"
+
+
+def _bind(target: str, source: int, writable: bool) -> None:
+    folder = stat.S_ISDIR(os.fstat(source).st_mode)
+    _mount_at(target, _handle_path(source), "", MS_BIND | MS_REC, folder=folder)
+    # By its path, since the handle refers to what is now below the mount.
+    kernel.set_mount(NEW + target, AT_RECURSIVE, ATTR_NOSUID | ATTR_NODEV | (0 if writable else ATTR_RDONLY))
+
+
+def _mount_read_only(target: str, source: int) -> None:
+    """Read-only, and only for reading: connecting to a socket is not a write to the system, and leads outside. Through
+    a layer, a socket is a file that nobody listens on."""
+    if stat.S_ISDIR(os.fstat(source).st_mode):
+        with suppress(OSError):  # this kernel or this disk has no such mounts
+            options = f"lowerdir={NEW}{NOTHING}:{_handle_path(source)},userxattr"
+            return _mount_at(target, "overlay", "overlay", MS_NOSUID | MS_NODEV, options)
+    return _bind(target, source, writable=False)
+
+
+def _overlay(target: str, source: int, changes: int) -> None:
+    # Half-done work is in `work`, and mounting clears it: keepers of one workspace must not share it.
+    upper, work = f"{_handle_path(changes)}/files", f"{_handle_path(changes)}/work/{os.getpid()}"
+    with suppress(FileExistsError):
+        os.mkdir(work)
+    options = f"lowerdir={_handle_path(source)},upperdir={upper},workdir={work},userxattr"
+    _mount_at(target, "overlay", "overlay", MS_NOSUID | MS_NODEV, options)
+
+
+def _open_target(target: str, folder: bool = True) -> int:
+    """A handle of the place to mount at. What is missing on the way is created, and what is in the way, in a folder
+    that commands can write to, is removed: a link there must not lead anywhere."""
+    names = [name for name in target.split("/") if name]
+    place = os.open(NEW, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    for index, name in enumerate(names):
+        last = index == len(names) - 1
+        below = _open_step(place, name, folder or not last)
+        os.close(place)
+        place = below
+    return place
+
+
+def _open_step(place: int, name: str, folder: bool) -> int:
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    # A command that runs in this workspace right now can put something in the way again and again; it does not get to
+    # keep us.
+    for _ in range(5):
+        try:
+            handle = os.open(name, flags, dir_fd=place)
+        except FileNotFoundError:
+            with suppress(FileExistsError):  # another keeper of this workspace, at the same moment: look again
+                _create(place, name, folder)
+            continue
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
+            return handle
+        os.close(handle)
+        with suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=place) if stat.S_ISDIR(mode) else os.unlink(name, dir_fd=place)
+    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def _create(place: int, name: str, folder: bool) -> None:
+    if folder:
+        os.mkdir(name, 0o755, dir_fd=place)
+    else:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=place))
+
+
+def _make_devices(target: str) -> None:
+    place = NEW + target
+    _mount_at(target, "tmpfs", "tmpfs", MS_NOSUID, "mode=0755,size=1m")
+    for name in DEVICES:
+        os.close(os.open(f"{place}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))
+        kernel.mount(f"/dev/{name}", f"{place}/{name}", "", MS_BIND, "")
+    for name, to in _LINKS.items():
+        os.symlink(to, f"{place}/{name}")
+    os.mkdir(f"{place}/pts")
+    # An instance of its own: the person's terminals must not be there to be typed into.
+    kernel.mount("devpts", f"{place}/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
+    os.mkdir(f"{place}/shm")
+    kernel.mount("tmpfs", f"{place}/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
+    kernel.set_mount(place, 0, ATTR_RDONLY)
