@@ -10,13 +10,6 @@ from msgspec import Struct, field
 from bough.core import events as e
 from bough.core.ids import CONTROL, GOAL, RUN, child_path
 
-CHART_KINDS = (
-    *("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RoundStarted", "ModelAnswered", "ModelFailed"),
-    *("HelperAnswered", "ToolStarted", "ToolFinished", "CommandStarted", "CommandFinished", "CheckStarted"),
-    *("CheckFinished", "ProbesStarted", "ProbesFinished", "ChildHeld", "ChildStarted", "ChildMerged", "BaseChecked"),
-    *("TaskHalted", "AttemptStarted", "PlanProposed", "PlanAnswered", "Planned", "QuestionAsked", "PersonAnswered"),
-    *("ChangesAsked", "ChangesRuled", "CommandHeld", "CommandRuled"),
-)
 WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 """What a lane can show. A span names one by its index here."""
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
@@ -163,6 +156,9 @@ class Charts:
             {"at": at, "task": task, "in": kind, "passed": passed, "failed": failed}
             for at, task, kind, passed, failed in kept
         ]
+
+
+CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
 
 
 def _close(lane: Lane, at: float) -> None:

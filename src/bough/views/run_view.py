@@ -1,6 +1,6 @@
 """What people see of a run: a light fold over its events, cheap enough for a run of a thousand tasks.
 
-It reads only the kinds in `KINDS`, because most of a journal is conversation, which a view of the tree does not need.
+It reads only `KINDS` of events, because most of a journal is conversation, which a view of the tree does not need.
 """
 
 from __future__ import annotations
@@ -14,71 +14,7 @@ from bough.core.budget.limits import Limits, Spend, sum_spends
 from bough.core.ids import CONTROL, GOAL, RUN, child_path, parent_path
 from bough.core.planning.plan import Step
 from bough.core.tree.task_state import EXIT_STATUS, SETTLED, State
-from bough.views.task_view import TaskView, make_title, see_task
-
-KINDS = (
-    "RunStarted",
-    "RunResumed",
-    "RunHalted",
-    "RunFinished",
-    "RunReopened",
-    "Applied",
-    "Undone",
-    "CommandHeld",
-    "CommandRuled",
-    "TaskCreated",
-    "StateChanged",
-    "AttemptStarted",
-    "ModelFailed",
-    "ModelAnswered",
-    "HelperAnswered",
-    "HelperFailed",
-    "Escalated",
-    "Planned",
-    "PlanChanged",
-    "Estimated",
-    "Granted",
-    "PlanRefused",
-    "Reported",
-    "QuestionAsked",
-    "PersonAnswered",
-    "ChildStarted",
-    "ChildHeld",
-    "ChildrenReopened",
-    "TakenUp",
-    "CheckStarted",
-    "CheckFinished",
-    "ChangesRuled",
-    "ProbesFinished",
-    "DifferenceSeen",
-    "CheckpointMade",
-    "ChildMerged",
-    "ChildSettled",
-    "PassEnded",
-    "TaskHalted",
-    "TaskResumed",
-    "TaskRewound",
-)
-EXACT_KINDS = (*KINDS, "RoundStarted")
-"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
-`RunView.unsure` names the tasks where it does not."""
-LIVE_KINDS = (
-    *EXACT_KINDS,
-    "ToolStarted",
-    "ToolFinished",
-    "NoteKept",
-    "WorkspaceRestored",
-    "MessageAdded",
-    "MessageReceived",
-    "DoneClaimed",
-    "CommandStarted",
-    "CommandFinished",
-    "CompactionStarted",
-    "Compacted",
-    "ProbesStarted",
-    "MergeStarted",
-)
-"""What a view also needs, to show what a task is doing right now and how long its tools took."""
+from bough.views.task_view import TaskView, make_title, see_activity, see_rarer, see_task
 
 
 class RunView(Struct):
@@ -241,6 +177,17 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.applied = event.tree
         case e.Undone():
             run.applied = ""
+
+
+EXACT_KINDS = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
+"""A fifth of a journal only says that the model is being called. The answer nearly always implies that;
+`RunView.unsure` names the tasks where it does not."""
+KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
+LIVE_KINDS = (
+    *(*EXACT_KINDS, *e.list_named(see_activity)),
+    *("NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed"),
+)
+"""What a view also needs, to show what a task is doing right now, how long its tools took, and when it last moved."""
 
 
 class Outcome(Struct, frozen=True):

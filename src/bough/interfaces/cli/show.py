@@ -46,4 +46,4 @@ async def command(run: str | None, folder: Path, depth: int | None, flat: bool, 
     if waiting:
         page.paragraph(text=one_line(waiting), style="yellow")
     page.line("")
-    page.lines(render_table(found, page.width, list_rows(found, depth=depth, flat=flat)))
+    page.lines(render_table(list_rows(found, depth=depth, flat=flat), page.width))
