@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from bough.core.backlog.decide import KINDS, GoalStanding, Kind
+from bough.core.backlog.entry import GoalReport
 from bough.core.backlog.state import Backlog, BacklogItem
 from bough.core.budget.limits import Spend, sum_spends
 from bough.core.ids import GOAL
@@ -127,13 +128,15 @@ def _make_line(
     questions: Mapping[str, str],
     shown: tuple[int, int],
 ) -> GoalLine:
-    report = item.report
+    report = item.report or GoalReport("")
     goal = run.tasks.get(GOAL) if run is not None else None
     verdict = goal.verdict if goal is not None else None
-    conflicts = dict(report.conflicts) if report is not None else {}
+    conflicts = dict(report.conflicts)
     for other in backlog.items.values():  # Whoever finishes later records it; both pages say it.
         if other.report is not None and item.name in other.report.conflicts:
             conflicts[other.name] = other.report.conflicts[item.name]
+    joined = backlog.night.joined if backlog.night is not None else None
+    together = joined.left_out | dict.fromkeys(joined.landed, "on it") if joined is not None else {}
     return GoalLine(
         name=item.name,
         number=item.number,
@@ -141,28 +144,21 @@ def _make_line(
         kind=standing.kind,
         why=standing.why,
         run=item.run if run is not None else "",
-        branch=report.branch if report is not None else "",
-        address=report.address if report is not None else "",
+        branch=report.branch,
+        address=report.address,
         check=f"{verdict.passed} passed" if verdict is not None and verdict.passed else "",
         proven=shown[0],
         requirements=shown[1],
-        added=report.added if report is not None else 0,
-        removed=report.removed if report is not None else 0,
-        files=len(report.files) if report is not None else 0,
+        added=report.added,
+        removed=report.removed,
+        files=len(report.files),
         spend=run.spend if run is not None else Spend(),
         seconds=run.elapsed() if run is not None else 0.0,
         question=questions.get(item.name, ""),
         tried=goal.report if goal is not None and standing.kind == "given_up" else "",
         conflicts=conflicts if standing.kind == "proven" else {},
-        together=_describe_together(backlog, item),
+        together=together.get(item.name, ""),
     )
-
-
-def _describe_together(backlog: Backlog, item: BacklogItem) -> str:
-    joined = backlog.night.joined if backlog.night is not None else None
-    if joined is None:
-        return ""
-    return "on it" if item.name in joined.landed else joined.left_out.get(item.name, "")
 
 
 def describe_night(night: NightPage) -> str:

@@ -48,7 +48,7 @@ class LiveRun:
     """One run: its tree, its charts, and which line changed when."""
 
     def __init__(self, journal: Journal, name: str) -> None:
-        self._journal = journal
+        self.journal = journal
         self._lock = asyncio.Lock()
         self.view = RunView(name)
         self.charts = Charts()
@@ -91,19 +91,19 @@ class LiveRun:
         """Process the events since the last one. Raises `Gone` when the run was removed."""
         async with self._lock:
             while True:
-                records = await self._journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
+                records = await self.journal.store.read(self.view.name, since=self.seq, kinds=KINDS, limit=PIECE)
                 for record in records:
                     self._take(record)
                 if len(records) < PIECE:
                     break
             if self.seq and time.monotonic() - self._looked > REST:
                 self._looked = time.monotonic()
-                if not await self._journal.store.read(self.view.name, RUN, limit=1):
+                if not await self.journal.store.read(self.view.name, RUN, limit=1):
                     self._looked = 0.0
                     raise Gone(f"{self.view.name} was removed.")
-            self.status, self.holder = await self._journal.standing(self.view)
-            self.missing = await self._journal.waiting(self.view.name) if self.holder else ""
-            self.activity = load_activity(self._journal.root / ".bough", self.view.name) if self.holder else {}
+            self.status, self.holder = await self.journal.standing(self.view)
+            self.missing = await self.journal.waiting(self.view.name) if self.holder else ""
+            self.activity = load_activity(self.journal.root / ".bough", self.view.name) if self.holder else {}
 
     def _take(self, record: e.Record) -> None:
         self.view.see(record)

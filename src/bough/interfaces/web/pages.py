@@ -24,7 +24,7 @@ from bough.core.workflow.writing import write_workflow
 from bough.interfaces.web.live_run import LiveRun, LiveRuns
 from bough.views.charts import WORK
 from bough.views.formatting import first_sentence, one_line
-from bough.views.json_output import run_to_dict, task_to_dict
+from bough.views.json_output import run_to_dict
 from bough.views.next_steps import list_next_steps
 from bough.views.night import GoalLine, NightPage, describe_findings, describe_goal, describe_night, describe_spent
 from bough.views.run_view import RunView
@@ -320,7 +320,6 @@ def build_task(run: LiveRun, path: str) -> Json:
     return {
         "seq": run.seq,
         "line": build_line(found),
-        "facts": task_to_dict(found),
         "verdict": verdict
         and {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling},
         "report": found.task.report,

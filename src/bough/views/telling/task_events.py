@@ -98,14 +98,18 @@ def _tell_attempt_started(event: e.AttemptStarted, memory: TaskMemory) -> Told:
 def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     memory.asking = False
     memory.calls = {call.id: call for call in event.calls}
-    price = "" if event.cost is None else f", {format_money(event.cost)}"
-    about = "about " if event.usage.estimated else ""
-    tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
-    usage = f"{tokens}{price}, {format_duration(event.seconds)}"
     repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
-    return f"round {memory.rounds}: the model answers ({usage}): {words}{repaired}", ""
+    return f"round {memory.rounds}: the model answers ({describe_usage(event)}): {words}{repaired}", ""
+
+
+def describe_usage(event: e.ModelAnswered) -> str:
+    """`12.3k tokens in, 420 out, $0.02, 3.1 s`; `about` where a provider does not count them."""
+    about = "about " if event.usage.estimated else ""
+    tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
+    price = "" if event.cost is None else f", {format_money(event.cost)}"
+    return f"{tokens}{price}, {format_duration(event.seconds)}"
 
 
 def tell_task(event: e.AnyEvent, memory: TaskMemory) -> Told | None:
