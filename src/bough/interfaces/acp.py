@@ -36,7 +36,7 @@ from bough.views.event_lines import Teller
 from bough.views.formatting import one_line
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
-from bough.views.vocabulary import OVER
+from bough.views.vocabulary import OVER, describe_status
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",
@@ -173,6 +173,12 @@ class EditorSession:
         await self._ask_consent()
         async with open_session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
+
+            def begun(record: e.Record) -> None:
+                if isinstance(record.event, e.RunStarted):  # The session knows the run as soon as it has a name.
+                    self.keep(opened, [*kept, record.run])
+                self.recorded(record)
+
             last = await opened.view(kept[-1]) if kept else None
             if last is not None and last.status not in OVER:
                 tell = run_messages.answer_question if last.status == "waiting" else run_messages.say_to_run
@@ -180,22 +186,10 @@ class EditorSession:
                 work = opened.resume(last.name, self.choices, self.watch())
             else:
                 choices = replace(self.choices, continues=last.name) if last is not None else self.choices
-                work = opened.start(build_goal_step(text), choices, self._watch_name(opened, kept))
+                work = opened.start(build_goal_step(text), choices, replace(self.watch(), recorded=begun))
             outcome = await self._run_to_end(opened, work)
             await self._end(opened, outcome)
             return outcome
-
-    def _watch_name(self, opened: Session, kept: list[str]) -> RunObserver:
-        """Save the run's name in the session as soon as it has one."""
-        watch = self.watch()
-
-        def recorded(record: e.Record) -> None:
-            if isinstance(record.event, e.RunStarted):
-                kept.append(record.run)
-                self.keep(opened, kept)
-            self.recorded(record)
-
-        return replace(watch, recorded=recorded)
 
     async def _run_to_end(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         # Events are recorded synchronously, and sending is not: updates are queued, and sent from here in order.
@@ -212,7 +206,7 @@ class EditorSession:
         return outcome
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:
-        self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+        self.write(f"{describe_status(outcome.status)}: {outcome.summary}")
         if outcome.status == "waiting":
             self.write(await run_messages.find_question(opened, outcome.run))
         if outcome.completed:
@@ -237,7 +231,7 @@ class EditorSession:
                         self.send(made.update_user_message_text(record.event.plan.goal.instructions))
                     self.recorded(record)
                 outcome = await opened.outcome(name)
-                self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+                self.write(f"{describe_status(outcome.status)}: {outcome.summary}")
         await self.flush()
 
     # ── on disk ─────────────────────────────────────────────────────────────────────────────────────────────────

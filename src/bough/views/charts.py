@@ -42,8 +42,8 @@ class Charts:
 
     def __init__(self) -> None:
         self.lanes: dict[str, Lane] = {}
-        self.spent: list[tuple[float, str, float, int, int]] = []
-        """When, in which branch below the goal, dollars, tokens, rounds."""
+        self.spent: list[tuple[float, str, float, int]] = []
+        """When a round was paid for, in which branch below the goal, dollars, tokens."""
         self.tests: list[tuple[float, str, str, int, int]] = []
         """When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
 
@@ -51,10 +51,9 @@ class Charts:
         if record.task in (RUN, CONTROL):
             self._see_run(record)
             return
-        lane = self.lanes.get(record.task)
+        lane, at = self.lanes.get(record.task), record.at
         if lane is None:
             lane = self.lanes[record.task] = Lane()
-        at = record.at
         match record.event:
             case e.RoundStarted():
                 lane.begin("round", at, THINKING)
@@ -121,7 +120,7 @@ class Charts:
                     _close(lane, record.at)
 
     def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
-        self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens, 1))
+        self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens))
 
     def timeline(self, paths: Iterable[str], start: float, end: float, now: float, pixels: int) -> list[dict[str, Any]]:
         """Lanes between two moments, no finer than can be drawn."""
@@ -139,13 +138,11 @@ class Charts:
         sums = {branch: [0.0, 0, 0] for branch in branches}
         step = max(1, -(-len(self.spent) // POINTS))
         points = []
-        for number, (at, branch, cost, tokens, rounds) in enumerate(self.spent, 1):
-            mine = sums[branch]
-            mine[0] += cost
-            mine[1] += tokens
-            mine[2] += rounds
+        for number, (at, branch, cost, tokens) in enumerate(self.spent, 1):
+            spent = sums[branch]
+            sums[branch] = [spent[0] + cost, spent[1] + tokens, spent[2] + 1]
             if number % step == 0 or number == len(self.spent):
-                points.append({"at": at, "spent": [list(sums[each]) for each in branches]})
+                points.append({"at": at, "spent": [sums[each] for each in branches]})
         return {"branches": branches, "points": points}
 
     def tests_over_time(self) -> list[dict[str, Any]]:

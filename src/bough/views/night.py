@@ -88,9 +88,8 @@ class NightPage(Struct, frozen=True):
     def exit_status(self) -> int:
         """0: everything is done; else as for a run, by what is worst: given up 3, not proven 5, waiting for a person 8,
         not finished 6."""
-        ways: tuple[tuple[Kind, int], ...] = (("given_up", 3), ("not_proven", 5), ("waiting", 8))
-        ways = (*ways, ("running", 6), ("ready", 6), ("not_begun", 6))
-        return next((status for kind, status in ways if self.of(kind)), 5 if self.trouble else 0)
+        ways: dict[Kind, int] = {"given_up": 3, "not_proven": 5, "waiting": 8, "running": 6, "ready": 6, "not_begun": 6}
+        return next((status for kind, status in ways.items() if self.of(kind)), 5 if self.trouble else 0)
 
 
 def make_page(

@@ -63,27 +63,30 @@ class RunView(Struct):
 
     def see(self, record: e.Record) -> None:
         """Process one more event."""
-        task = self.tasks.get(record.task) or self._see_elsewhere(record)
+        path = record.task
+        task = self.tasks.get(path) or self._see_elsewhere(record)
         self.last_at = record.at
-        if task is not None:
-            see_task(task, record)
-            if record.task == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
-                self.limits = record.event.limits  # The budget follows the plan.
-            if isinstance(record.event, e.TaskCreated):
-                self._see_plan(record.task, record.event.step.steps, ())
-            elif isinstance(record.event, e.Planned):
-                self._see_plan(record.task, record.event.steps, record.event.dropped)
-            elif isinstance(record.event, e.PlanChanged) and record.event.said:
-                kept = {child_path(record.task, step.name) for step in record.event.steps}
-                gone = [path for path in self.tasks if parent_path(path) == record.task and path not in kept]
-                self._see_plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
-            elif isinstance(record.event, e.ChildHeld):
+        if task is None:
+            return
+        see_task(task, record)
+        if path == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
+            self.limits = record.event.limits  # The budget follows the plan.
+        match record.event:
+            case e.TaskCreated(step=step):
+                self._see_plan(path, step.steps, ())
+            case e.Planned(steps=steps, dropped=dropped):
+                self._see_plan(path, steps, dropped)
+            case e.PlanChanged(steps=steps, said=said) if said:
+                kept = {child_path(path, step.name) for step in steps}
+                gone = [below for below in self.tasks if parent_path(below) == path and below not in kept]
+                self._see_plan(path, steps, [below.rpartition("/")[2] for below in gone])
+            case e.ChildHeld(step=step, other=other, files=files):
                 # A step that could start waits for another one; once it starts, its own events explain its state.
-                child = self.tasks.get(child_path(record.task, record.event.step))
+                child = self.tasks.get(child_path(path, step))
                 if child is not None and not child.started_at:
-                    child.why = describe_wait(record.event.other, record.event.files)
-            elif isinstance(record.event, e.ChildSettled):
-                self._see_never_began(child_path(record.task, record.event.child), record.event)
+                    child.why = describe_wait(other, files)
+            case e.ChildSettled() as event:
+                self._see_never_began(child_path(path, event.child), event)
 
     def _see_plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """Update the tree: add new steps, remove dropped ones that never started."""
@@ -118,13 +121,8 @@ class RunView(Struct):
 
     def _see_elsewhere(self, record: e.Record) -> TaskView | None:
         """An event of the run itself, or a task's first."""
-        if record.task == RUN:
-            _see_run(self, record)
-        if isinstance(record.event, e.CommandHeld):
-            self.held[record.event.id] = record.event.line
-        elif isinstance(record.event, e.CommandRuled):
-            self.held.pop(record.event.id, None)
         if record.task in (RUN, CONTROL):
+            _see_run(self, record)
             return None
         task = self.tasks[record.task] = TaskView(record.task)
         return task
@@ -173,6 +171,10 @@ def _see_run(run: RunView, record: e.Record) -> None:
         case e.RunFinished() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = event.end, event.summary
+        case e.CommandHeld(id=id, line=line):
+            run.held[id] = line
+        case e.CommandRuled(id=id):
+            run.held.pop(id, None)
         case e.Applied() as event:
             run.applied = event.tree
         case e.Undone():

@@ -10,6 +10,8 @@ from bough.core.textual.cleaning import escape_text
 from bough.core.tree.task_state import State
 from bough.views.formatting import first_line, format_count, format_duration
 
+Told = tuple[str, str]
+"""What happened, and the name of the style that fits it."""
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 _RUNGS = (
     ("other_protocol", "switches to the other protocol", ""),

@@ -110,13 +110,7 @@ class Painter:
         self._rows, self._size = [], (0, 0)
 
     def put(self, text: str) -> None:
-        if self._gone or not text:
-            return
-        try:
-            self._paper.write(text)
-            self._paper.flush()
-        except OSError:
-            self._gone = True
+        self._gone = self._gone or not self._paper.put(text)
 
     def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
         """`needed`: rows of the frame that follows."""

@@ -75,8 +75,8 @@ class LiveRun:
         self._tail: asyncio.Task[None] | None = None
         self._news = asyncio.Condition()
         self._looked = 0.0
-        self._failed = False
-        """The tail has ended with an error."""
+        self._failed: BoughError | None = None
+        """What the tail has ended with."""
 
     @property
     def rows(self) -> list[TaskRow]:
@@ -168,7 +168,7 @@ class LiveRun:
         """Keep it up to date while anyone is watching."""
         self._watchers += 1
         if self._tail is None or self._failed:
-            self._failed = False
+            self._failed = None
             self._tail = asyncio.create_task(self._follow())
         try:
             yield
@@ -188,12 +188,11 @@ class LiveRun:
     async def news(self, known: object) -> None:
         """Wait for something new, or for a while. Raises if the journal can no longer be read, or no longer has the
         run."""
-        tail = self._tail
         with suppress(TimeoutError):
             async with asyncio.timeout(15), self._news:
                 await self._news.wait_for(lambda: self.mark != known or self._failed)
-        if self._failed and tail is not None:
-            tail.result()
+        if self._failed:
+            raise self._failed
 
     async def _follow(self) -> None:
         try:
@@ -204,14 +203,10 @@ class LiveRun:
                     async with self._news:
                         self._news.notify_all()
                 await asyncio.sleep(BEAT if self.holder else REST)
-        except BoughError:
-            self._failed = True
-            asyncio.get_running_loop().call_soon(lambda: asyncio.ensure_future(self._tell()))
-            raise
-
-    async def _tell(self) -> None:
-        async with self._news:
-            self._news.notify_all()
+        except BoughError as error:
+            self._failed = error
+            async with self._news:
+                self._news.notify_all()
 
 
 class LiveRuns:
