@@ -33,10 +33,9 @@ from bough.ports import Approval
 from bough.steering import Stop
 from bough.trust.files import Place
 from bough.views.event_lines import Teller
-from bough.views.formatting import one_line
 from bough.views.run_view import Outcome
 from bough.views.task_view import describe_call
-from bough.views.vocabulary import OVER, describe_status
+from bough.views.vocabulary import OVER, ask_about_wishes, describe_status
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",
@@ -157,9 +156,8 @@ class EditorSession:
         """What the repository's settings ask for, once."""
         root, wishes = await asyncio.to_thread(list_open_wishes, self.folder)
         if wishes and not self.choices.trust_config:
-            listed = "\n".join(f"{one_line(name)} = {one_line(value)}" for name, value in wishes.items())
-            what = f"The settings in {root} ask for more than the defaults. Allow that here, from now on?\n{listed}"
-            answer_wishes(root, wishes, allowed=await self.permits(what, "Allow it", "Do not allow it"))
+            allowed = await self.permits(ask_about_wishes(wishes), "Allow it", "Do not allow it")
+            answer_wishes(root, wishes, allowed=allowed)
 
     def watch(self) -> RunObserver:
         """The next prompt answers a question; nothing waits for it meanwhile."""
@@ -259,9 +257,7 @@ class Agent:
     def on_connect(self, conn: acp.Client) -> None:
         self._client = conn
 
-    async def initialize(
-        self, protocol_version: int, client_capabilities: Any = None, client_info: Any = None, **given: Any
-    ) -> schema.InitializeResponse:
+    async def initialize(self, protocol_version: int, *_: Any, **given: Any) -> schema.InitializeResponse:
         return schema.InitializeResponse(
             protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
             agent_capabilities=schema.AgentCapabilities(load_session=True),
@@ -272,16 +268,12 @@ class Agent:
     async def authenticate(self, method_id: str, **given: Any) -> schema.AuthenticateResponse | None:
         return None
 
-    async def new_session(
-        self, cwd: str, additional_directories: Any = None, mcp_servers: Any = None, **given: Any
-    ) -> schema.NewSessionResponse:
+    async def new_session(self, cwd: str, *_: Any, **given: Any) -> schema.NewSessionResponse:
         id = f"s-{secrets.token_hex(8)}"
         self._find_session(id, cwd)
         return schema.NewSessionResponse(session_id=id)
 
-    async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: Any = None, additional_directories: Any = None, **given: Any
-    ) -> schema.LoadSessionResponse:
+    async def load_session(self, cwd: str, session_id: str, *_: Any, **given: Any) -> schema.LoadSessionResponse:
         # It becomes part of a path.
         if not session_id.replace("-", "").isalnum():
             raise acp.RequestError.invalid_params({"message": f"{session_id!r} is not a bough session."})

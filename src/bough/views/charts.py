@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -14,6 +14,7 @@ WORK = ("thinking", "tool", "check", "merge", "waiting", "you")
 """What a lane can show. A span names one by its index here."""
 THINKING, TOOL, CHECK, MERGE, WAITING, YOU = range(len(WORK))
 YOU_WORDS: dict[type, str] = {e.PlanProposed: "the plan", e.QuestionAsked: "a question", e.ChangesAsked: "test changes"}
+T = TypeVar("T")
 POINTS = 120
 """Maximum points of a curve."""
 
@@ -56,6 +57,7 @@ class Charts:
             lane = self.lanes[record.task] = Lane()
         match record.event:
             case e.RoundStarted():
+                lane.rounds.append(record.seq)
                 lane.begin("round", at, THINKING)
             case e.ModelAnswered() as event:
                 lane.end("round", at)
@@ -122,6 +124,10 @@ class Charts:
     def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
         self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens))
 
+    def rounds(self, path: str) -> list[int]:
+        """The event that each round of a task began with."""
+        return self.lanes[path].rounds if path in self.lanes else []
+
     def timeline(self, paths: Iterable[str], start: float, end: float, now: float, pixels: int) -> list[dict[str, Any]]:
         """Lanes between two moments, no finer than can be drawn."""
         least = max((end - start) / max(pixels, 1), 1e-6)
@@ -136,26 +142,25 @@ class Charts:
         """What each branch had spent, over time."""
         branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
         sums = {branch: [0.0, 0, 0] for branch in branches}
-        step = max(1, -(-len(self.spent) // POINTS))
-        points = []
-        for number, (at, branch, cost, tokens) in enumerate(self.spent, 1):
+        points, shown = [], {*_thin_out(range(len(self.spent)))}
+        for number, (at, branch, cost, tokens) in enumerate(self.spent):
             spent = sums[branch]
             sums[branch] = [spent[0] + cost, spent[1] + tokens, spent[2] + 1]
-            if number % step == 0 or number == len(self.spent):
+            if number in shown:
                 points.append({"at": at, "spent": [sums[each] for each in branches]})
         return {"branches": branches, "points": points}
 
     def tests_over_time(self) -> list[dict[str, Any]]:
-        step = max(1, -(-len(self.tests) // POINTS))
-        last = len(self.tests) - 1
-        kept = (each for number, each in enumerate(self.tests) if number % step == 0 or number == last)
-        return [
-            {"at": at, "task": task, "in": kind, "passed": passed, "failed": failed}
-            for at, task, kind, passed, failed in kept
-        ]
+        names = ("at", "task", "in", "passed", "failed")
+        return [dict(zip(names, each, strict=True)) for each in _thin_out(self.tests)]
 
 
 CHART_KINDS = e.list_named(Charts.see, Charts._see_run)
+
+
+def _thin_out(points: Sequence[T]) -> list[T]:
+    """So many of the points that a curve has no more than can be drawn; the last is among them."""
+    return [*points[: -1 : max(1, -(-len(points) // POINTS))], *points[-1:]]
 
 
 def _close(lane: Lane, at: float) -> None:

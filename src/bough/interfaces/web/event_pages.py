@@ -26,8 +26,7 @@ ROUNDS = 25
 
 async def build_rounds(run: LiveRun, path: str, start: int) -> Json:
     """Some rounds of a task's conversation; without a number (-1) the last ones."""
-    lane = run.charts.lanes.get(path)
-    begun = lane.rounds if lane is not None else []
+    begun = run.charts.rounds(path)
     first = max(0, len(begun) - ROUNDS) if start < 0 else min(start, len(begun))
     since = begun[first] - 1 if first else 0
     until = begun[first + ROUNDS] if first + ROUNDS < len(begun) else None

@@ -65,7 +65,7 @@ async def _export_changes(made: dict[str, Any], top: str, session: Session, task
 
 async def _export_rounds(run: LiveRun, path: str) -> dict[str, Any]:
     records = await run.journal.store.read(run.view.name, path)
-    begun = run.charts.lanes[path].rounds if path in run.charts.lanes else []
+    begun = run.charts.rounds(path)
     kept = records[-EVENTS:]
     left_out = sum(seq < kept[0].seq for seq in begun) if kept else 0
     return {"from": left_out, "total": len(begun), "events": event_pages.describe_events(kept, LONG), "seq": run.seq}

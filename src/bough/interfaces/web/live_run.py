@@ -122,9 +122,6 @@ class LiveRun:
                     [child] if began else [p for p in self.view.tasks if p == child or p.startswith(f"{child}/")]
                 ):
                     self._changed[path] = record.seq
-        lane = self.charts.lanes.get(record.task)
-        if lane is not None and isinstance(record.event, e.RoundStarted):
-            lane.rounds.append(record.seq)
 
     def _see_progress(self, record: e.Record) -> None:
         task = self.view.tasks.get(record.task)

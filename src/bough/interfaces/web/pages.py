@@ -316,5 +316,5 @@ def build_task(run: LiveRun, path: str) -> Json:
         and {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling},
         "report": found.task.report,
         "children": children[:EVENTS],
-        "rounds": len(run.charts.lanes[path].rounds) if path in run.charts.lanes else 0,
+        "rounds": len(run.charts.rounds(path)),
     }

@@ -7,10 +7,11 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.messages import Call
-from bough.core.planning.plan import Step, describe_command
+from bough.core.planning.plan import Step
 from bough.core.settings.agent_settings import title_of
 from bough.core.tree.task_state import State
 from bough.views.formatting import (
+    cut,
     first_line,
     format_count,
     format_duration,
@@ -22,7 +23,7 @@ from bough.views.formatting import (
     pluralize,
 )
 from bough.views.run_view import describe_wait
-from bough.views.task_view import describe_call
+from bough.views.task_view import describe_call, make_title
 from bough.views.vocabulary import (
     PATTERNS,
     ROLES,
@@ -51,9 +52,8 @@ class TaskMemory(Struct):
         return shorten_call(self.calls[id]) if id in self.calls else "a tool"
 
 
-def shorten_call(call: Call, room: int = 60) -> str:
-    words = one_line(describe_call(call))
-    return words if len(words) <= room else words[: room - 1].rstrip() + "…"
+def shorten_call(call: Call) -> str:
+    return cut(one_line(describe_call(call)), 60)
 
 
 def _name_summarizer(by: str) -> str:
@@ -144,10 +144,7 @@ def tell_task(event: e.AnyEvent) -> Told | None:
     """A task's beginning and states, and what is done about its conversation and about stuck work."""
     match event:
         case e.TaskCreated(step=step):
-            about = (
-                headline(step.title or step.instructions) or describe_command(step) or step.test_command or step.name
-            )
-            return f"task created: {one_line(about)}", ""
+            return f"task created: {headline(make_title(step) or step.name)}", ""
         case e.StateChanged():
             return f"{describe_state(event.to)}: {event.why}", STATE_STYLES.get(event.to, "")
         case e.WorkspaceOpened():
