@@ -23,7 +23,6 @@ class RunView(Struct):
     name: str
     goal: str = ""
     folder: str = ""
-    base: str = ""
     models: dict[str, str] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
     status: str = "running"
@@ -153,7 +152,7 @@ def _see_run(run: RunView, record: e.Record) -> None:
     match record.event:
         case e.RunStarted() as event:
             run.goal = event.plan.goal.instructions
-            run.folder, run.base, run.models, run.limits = event.folder, event.base, event.models, event.limits
+            run.folder, run.models, run.limits = event.folder, event.models, event.limits
             run.started_at = run.since = record.at
             _add_planned(run, GOAL, event.plan.goal)
         case e.RunResumed() as event:

@@ -64,8 +64,6 @@ class LiveRun:
         self.progress = 0.0
         """How much of the work is settled, from 0 to 1. A plan that grows does not take it back."""
         self._settled: set[str] = set()
-        self.since: dict[str, tuple[str, float]] = {}
-        """What each task is doing, and since when."""
         self.reshaped = 0
         """The event that last added, removed or moved lines."""
         self._changed: dict[str, int] = {}
@@ -110,23 +108,9 @@ class LiveRun:
         self.charts.see(record)
         self.waiting.see(record)
         self.seq = record.seq
-        self._see_progress(record)
         if isinstance(record.event, RESHAPING):
             self.reshaped = record.seq
         self._mark(record.task, record.seq)
-        match record.event:
-            case e.ChildHeld(step=name) | e.ChildSettled(child=name):
-                child = child_path(record.task, name)
-                began = child in self.view.tasks and self.view.tasks[child].started_at
-                for path in (
-                    [child] if began else [p for p in self.view.tasks if p == child or p.startswith(f"{child}/")]
-                ):
-                    self._changed[path] = record.seq
-
-    def _see_progress(self, record: e.Record) -> None:
-        task = self.view.tasks.get(record.task)
-        if task is not None and self.since.get(task.path, ("", 0.0))[0] != task.doing:
-            self.since[task.path] = (task.doing, record.at)
         match record.event:
             case e.RunFinished():
                 self.progress = 1.0
@@ -134,8 +118,14 @@ class LiveRun:
                 self.progress = 0.0
             case e.StateChanged(to=state):
                 self._count_settled(record.task, state in SETTLED)
-            case e.ChildSettled(child=child):
-                self._count_settled(child_path(record.task, child), True)
+            case e.ChildHeld(step=name):
+                self._changed[child_path(record.task, name)] = record.seq
+            case e.ChildSettled(child=name):
+                child = child_path(record.task, name)
+                self._count_settled(child, True)
+                for path, task in self.view.tasks.items():  # What never began has no events of its own.
+                    if path == child or (path.startswith(f"{child}/") and not task.started_at):
+                        self._changed[path] = record.seq
 
     def _count_settled(self, path: str, settled: bool) -> None:
         if path != GOAL:

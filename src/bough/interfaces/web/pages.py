@@ -168,8 +168,8 @@ def build_summary(run: LiveRun) -> Json:
 
 def _describe_doing(run: LiveRun) -> Json | None:
     """What happens now, of the task that began it last, and how many others are at work."""
-    busy = {row.task.path: (row.task.doing, run.since[row.task.path][1]) for row in run.rows if row.task.doing}
-    busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what} | busy
+    busy = {path: (now.what, now.since) for path, now in run.activity.items() if now.what}
+    busy |= {task.path: (task.doing, task.last_at) for task in run.view.tasks.values() if task.doing}
     if not busy:
         return None
     path = max(busy, key=lambda path: busy[path][1])

@@ -103,11 +103,13 @@ def make_response(document: Any, status: int = 200) -> Response:
 
 def read_number(request: Request, name: str, default: int, most: int = 10**15) -> int:
     given = request.query_params.get(name, "")
-    if not given:
-        return default
-    if not given.isascii() or not given.isdigit() or len(given) > 15:
+    if given and not is_number(given):
         raise UsageError(f"`{name}` is not a number.")
-    return min(int(given), most)
+    return min(int(given), most) if given else default
+
+
+def is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16
 
 
 class Query(Struct, frozen=True):
@@ -246,7 +248,7 @@ async def get_live(request: Request) -> Response:
     saw last and receives everything since, once."""
     _, found = await request.app.state.house.run(request)
     given = request.headers.get("last-event-id") or request.query_params.get("since") or str(found.seq)
-    since = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+    since = int(given) if is_number(given) else 0
     return StreamingResponse(_stream(found, since), media_type="text/event-stream")
 
 
