@@ -180,15 +180,13 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.applied = ""
 
 
-EXACT_KINDS = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
+_READ = e.list_named(RunView.see, RunView._see_elsewhere, _see_run, see_task, see_rarer)
+LIVE_KINDS = (*_READ, *e.list_named(see_activity), "NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed")
+"""What a view needs to show what a task is doing right now, how long its tools took, and when it last moved."""
+EXACT_KINDS = tuple(kind for kind in _READ if kind not in ("ToolStarted", "ToolFinished"))
+KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
 """A fifth of a journal only says that the model is being called. The answer nearly always implies that;
 `RunView.unsure` names the tasks where it does not."""
-KINDS = tuple(kind for kind in EXACT_KINDS if kind != "RoundStarted")
-LIVE_KINDS = (
-    *(*EXACT_KINDS, *e.list_named(see_activity)),
-    *("NoteKept", "MessageAdded", "MessageReceived", "DoneClaimed"),
-)
-"""What a view also needs, to show what a task is doing right now, how long its tools took, and when it last moved."""
 
 
 class Outcome(Struct, frozen=True):

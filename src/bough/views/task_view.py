@@ -104,6 +104,15 @@ def see_task(task: TaskView, record: e.Record) -> None:
         case e.RoundStarted():
             _count_round(task, asking=True)
             task.doing = "thinking"
+        case e.ToolStarted(call=id):
+            task._running += [call for call in task._calls if call.id == id]
+            task.doing = _describe_running(task._running)
+        case e.ToolFinished(call=id):
+            task._spent["seconds"] += event.seconds
+            task._running = [call for call in task._running if call.id != id]
+            task.doing = _describe_running(task._running)
+            if event.tree and event.tree != task.tree:  # No longer stuck.
+                task.tree, task.trouble = event.tree, None
         case e.StateChanged():
             task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False
             _remember(task, record.version)
@@ -145,17 +154,8 @@ def see_task(task: TaskView, record: e.Record) -> None:
 
 
 def see_activity(task: TaskView, record: e.Record) -> None:
-    """Process the events that only say what it is doing right now, and how long its tools took."""
+    """Process the events that only say what it is doing right now."""
     match event := record.event:
-        case e.ToolStarted(call=id):
-            task._running += [call for call in task._calls if call.id == id]
-            task.doing = _describe_running(task._running)
-        case e.ToolFinished(call=id):
-            task._spent["seconds"] += event.seconds
-            task._running = [call for call in task._running if call.id != id]
-            task.doing = _describe_running(task._running)
-            if event.tree and event.tree != task.tree:  # No longer stuck.
-                task.tree, task.trouble = event.tree, None
         case e.CompactionStarted():
             task.doing = "compacting the conversation"
         case e.Compacted():

@@ -18,6 +18,19 @@ STYLES: dict[RequirementStatus, str] = {
     "nothing to run": "dim",
     "superseded": "dim",
 }
+SHOWN = {
+    "check": "your check fails without the work and passes with it",
+    "tests": "tests that were there fail without the work and pass with it: {}",
+    "probe": "red without the work, green with it: {}",
+    "author": "only its author's tests fail without the work and pass with it: {}",
+    "speed": "the check takes clearly less time than before the work",
+    "upgrade": "nothing to run: a version changed, and the check still passes",
+    "document": "nothing to run: documents or comments changed",
+    "coverage": "its author's tests changed, and the check passes",
+    "restructure": "nothing to run: names or places of the code changed, and the check still passes",
+    "unchanged": "the check still passes",
+}
+"""How a requirement was shown, and by which tests."""
 NAMES = 3
 """How many tests are named."""
 AUTHOR: RequirementStatus = "tested only by its author"
@@ -72,7 +85,8 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
     """`told`: proofs already shown in full for an earlier requirement; these are only named."""
     if row.requirement.source:
         yield f"asked by {row.requirement.source}", "dim"
-    if row.shown is not None and (said := _describe_shown(row)):
+    if row.shown is not None:
+        said = SHOWN[row.shown.how].format(_list_tests(row.shown.by))
         yield said, "green" if row.standing == "proven" else "dim"
     for proof in row.proofs:
         yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
@@ -85,23 +99,6 @@ def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]
         yield f"{case.name} {case.outcome}{repaired}{before}: {case.says}{why}", style
     if not row.proofs and not row.probes and not row.requirement.superseded:
         yield "not covered by any task", "yellow"
-
-
-def _describe_shown(row: Evidence) -> str:
-    assert row.shown is not None
-    named = _list_tests(row.shown.by)
-    return {
-        "check": "your check fails without the work and passes with it",
-        "tests": f"tests that were there fail without the work and pass with it: {named}",
-        "probe": f"red without the work, green with it: {named}",
-        "author": f"only its author's tests fail without the work and pass with it: {named}",
-        "speed": "the check takes clearly less time than before the work",
-        "upgrade": "nothing to run: a version changed, and the check still passes",
-        "document": "nothing to run: documents or comments changed",
-        "coverage": "its author's tests changed, and the check passes",
-        "restructure": "nothing to run: names or places of the code changed, and the check still passes",
-        "unchanged": "the check still passes",
-    }[row.shown.how]
 
 
 def _describe_proof(proof: Proof) -> str:
