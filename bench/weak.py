@@ -5,14 +5,15 @@
 
 FOLDER holds one folder an exercise: a stub, its tests (`*_test.py`) and a README.md, as Exercism's Python track has
 them. Arms: `plain` is a loop of three rounds (whole file, run the tests, feed the failure back), `plain-on` the same
-for as long as its tokens last, `plain-anew` starts over every three rounds; `aider` is aider with whole files and its
+for as long as its tokens last, `plain-anew` starts over every three rounds, `plain-several` with every
+question, after eight answers to it; `aider` is aider with whole files and its
 automatic tests; `ladder` is bough as it comes, without a flag, each exercise with an empty state folder; `warm` is the
 same with one state folder for all; `text` has --protocol text, `tools` has --protocol tools, `flat` has no ladder,
 `best-of` has --best-of 8. The ablation, all without a flag on the command line: `no-switch` never changes the protocol,
-`no-again` repairs as a strong model would and makes no further attempts, `no-slips` repairs no forgotten imports and
-the like, `only-T` has one tactic (`only-whole`, `only-repair`, …), `without-T` leaves one out. Every arm
-but `plain` may use the same tokens on an exercise. The verdict is this script's own: the original tests, on the modules
-that came of it. It continues from what is in the file.
+`no-again` repairs as a strong model would and makes no further attempts, `no-several` asks for one answer at a time,
+`no-slips` repairs no forgotten imports and the like, `only-T` has one tactic (`only-whole`, `only-repair`, …),
+`without-T` leaves one out. Every arm but `plain` may use the same tokens on an exercise. The verdict is this script's
+own: the original tests, on the modules that came of it. It continues from what is in the file.
 
 Two arms are compared by exercise, over the mean of the repeats: a sign-flip permutation test of these differences, two
 sided, 100,000 draws. McNemar's test of single runs stands beside it.
@@ -54,6 +55,7 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
     "best-of": ("", ["--best-of", "8", "--jobs", "1"]),
     "no-switch": (f"[ladder]\nrungs = {json.dumps(RUNGS)}\n", []),
     "no-again": ("[ladder]\nattempts = 1\n", []),
+    "no-several": ("[ladder]\nanswers = 1\n", []),
     "no-slips": ("", []),
     **{f"only-{one}": (f"[ladder]\ntactics = {json.dumps([one])}\n", []) for one in TACTICS},
     **{
@@ -61,7 +63,7 @@ BOUGH: dict[str, tuple[str, list[str]]] = {
         for one in TACTICS
     },
 }
-PLAIN = ("plain", "plain-on", "plain-anew")
+PLAIN = ("plain", "plain-on", "plain-anew", "plain-several")
 NO_SLIPS = (
     "from bough.core.textual import slips; slips.repair_slips = lambda calls, before, failures: (calls, ()); "
     "from bough.interfaces.cli import main; main()"
@@ -100,14 +102,19 @@ def plain(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
     while rounds < most and tokens < args.tokens:
         if time.time() >= args.deadline:
             raise TimeoutError("cut off by --minutes")
-        said, used = ask(messages, args)
+        answers, used = ask(messages, args, 8 if arm == "plain-several" else 1)
         rounds, tokens, largest = rounds + 1, tokens + used[0] + used[1], max(largest, used[0])
-        code = re.findall(r"```(?:python|py)?\n(.*?)```", said, re.DOTALL)
-        if code:
-            stub.write_text(max(code, key=len))
-        passed, text = run_tests(work, exercise.test, "-x")
+        for said in answers:
+            code = re.findall(r"```(?:python|py)?\n(.*?)```", said, re.DOTALL)
+            if code:
+                stub.write_text(max(code, key=len))
+            passed, text = run_tests(work, exercise.test, "-x")
+            if passed:
+                break
         if passed:
             break
+        if arm == "plain-several":
+            continue
         again = f"The tests fail:\n```\n{text[-2500:]}\n```\nWrite the complete corrected {stub.name}."
         messages = [*first, {"role": "assistant", "content": said[-6000:]}, {"role": "user", "content": again}]
         if arm == "plain-anew" and rounds % 3 == 0:
@@ -115,8 +122,9 @@ def plain(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
     return {"rounds": rounds, "tokens": tokens, "largest": largest, "completed": None}
 
 
-def ask(messages: list[dict[str, str]], args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
-    body = json.dumps({"model": args.model, "messages": messages, "temperature": 0.7}).encode()
+def ask(messages: list[dict[str, str]], args: argparse.Namespace, number: int) -> tuple[list[str], tuple[int, int]]:
+    several = {"n": number} if number > 1 else {}
+    body = json.dumps({"model": args.model, "messages": messages, "temperature": 0.7, **several}).encode()
     headers = {
         "Content-Type": "application/json",
         "Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}",
@@ -129,7 +137,7 @@ def ask(messages: list[dict[str, str]], args: argparse.Namespace) -> tuple[str, 
                 found = json.load(reply)
             usage = found.get("usage") or {}
             used = usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
-            return found["choices"][0]["message"]["content"] or "", used
+            return [choice["message"]["content"] or "" for choice in found["choices"]], used
         except (OSError, ValueError):
             if attempt == 3:
                 raise
@@ -210,9 +218,10 @@ def told(events: str) -> Row:
             protocols[event.get("protocol", "tools")] += 1
         elif kind == "RunHalted":
             halted = f"{event.get('reason')}: {event.get('message', '')}"[:200]
-    rounds = kinds["ModelAnswered"] + kinds["HelperAnswered"]
+    rounds = kinds["RoundStarted"] + kinds["HelperAnswered"]
     return {
         "rounds": rounds,
+        "answers": kinds["ModelAnswered"],
         "tokens": tokens,
         "largest": largest,
         "silent": silent,

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 from types import TracebackType
 from typing import Any
 
@@ -311,13 +312,16 @@ def sse(*payloads: Any) -> bytes:
 
 
 def chat_events(answer: Answer, piece: int) -> Iterator[bytes]:
-    def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    def chunk(delta: dict[str, Any], finish: str | None = None, number: int = 0) -> bytes:
+        choice = {"index": number, "delta": delta, "finish_reason": finish}
         return sse({"id": "x", "object": "chat.completion.chunk", "model": _model(answer), "choices": [choice]})
 
     yield chunk({"role": "assistant", "content": None})
-    for text in _pieces(answer.text, piece):
-        yield chunk({"content": text})
+    # Several answers arrive side by side.
+    for row in zip_longest(*(_pieces(text, piece) for text in (answer.text, *answer.others))):
+        yield from (chunk({"content": text}, number=number) for number, text in enumerate(row) if text)
+    for number in range(1, len(answer.others) + 1):
+        yield chunk({}, "stop", number)
     for index, call in enumerate(answer.calls):
         function = {"name": call.name, "arguments": ""}
         yield chunk({"tool_calls": [{"index": index, "id": call.id, "type": "function", "function": function}]})
@@ -335,7 +339,11 @@ def chat_document(answer: Answer) -> dict[str, Any]:
     ]
     message = {"role": "assistant", "content": answer.text or None} | ({"tool_calls": calls} if calls else {})
     choice = {"index": 0, "message": message, "finish_reason": CHAT_FINISH[_stop(answer)]}
-    return {"id": "x", "model": _model(answer), "choices": [choice], "usage": _chat_usage(answer)}
+    others = [
+        {"index": number, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        for number, text in enumerate(answer.others, 1)
+    ]
+    return {"id": "x", "model": _model(answer), "choices": [choice, *others], "usage": _chat_usage(answer)}
 
 
 def _chat_usage(answer: Answer) -> dict[str, Any]:

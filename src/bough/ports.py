@@ -257,9 +257,6 @@ class Contents(Protocol):
     def read(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the texts that `Workspaces.texts` returns, but block meanwhile."""
 
-    def differing(self, other: Contents) -> Sequence[str]:
-        """The paths at which the other tree differs."""
-
 
 class Merged(Struct, frozen=True):
     """Two merged trees."""

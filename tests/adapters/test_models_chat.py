@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
@@ -16,7 +17,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import TransientError
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from tests.wire import KEY, Item, Raw, Seen, Slow, Whole, WireModel, sse
+from tests.wire import KEY, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 
@@ -88,6 +89,33 @@ def test_a_server_may_answer_without_streaming() -> None:
     (answer,), _, streamed = ask([Whole(said)])
     assert answer == said
     assert streamed == "Here."
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_several_answers_are_asked_for_and_kept_apart(streams: bool) -> None:
+    said = Answer("One.", usage=Usage(100, 30), model="m", others=("Two: äöü.", "Three is longer than the others."))
+    asks = replace(prompt(tools=()), answers=3)
+    (answer,), (request,), streamed = ask([said if streams else Whole(said)], asks)
+    assert answer == said and streamed == "One."
+    assert request.json["n"] == 3
+
+
+def test_a_further_answer_that_was_cut_off_is_left_out() -> None:
+    def other(number: int, finish: str | None, text: str) -> dict[str, Any]:
+        return {"choices": [{"index": number, "delta": {"content": text}, "finish_reason": finish}]}
+
+    parts = delta(content="a"), other(1, None, "b"), other(2, None, "c"), other(1, "length", ""), other(2, "stop", "!")
+    assert one(*parts, delta("stop"), "[DONE]").others == ("c!",)
+
+
+def test_a_server_that_refuses_several_answers_is_asked_for_fewer_from_then_on() -> None:
+    slots = Status(400, body={"error": {"message": "n_cmpl cannot be greater than the slots"}})
+    asks = replace(prompt(tools=()), answers=8)
+    answers, requests, _ = ask([slots, slots, Answer("a", others=("b",)), Answer("c")], asks, asks)
+    assert [answer.text for answer in answers] == ["a", "c"] and answers[0].others == ("b",)
+    assert [request.json.get("n") for request in requests] == [8, 4, 2, 2]
+    answers, requests, _ = ask([slots, slots, slots, Answer("a"), Answer("b")], asks, asks)
+    assert [request.json.get("n") for request in requests] == [8, 4, 2, None, None]
 
 
 def test_no_tools_no_key_and_no_usage_option_leave_their_fields_out() -> None:

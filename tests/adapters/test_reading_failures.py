@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Case
-from bough.core.verdict.rulings import describe_failure, trim_case
+from bough.core.verdict.rulings import describe_failure
 
 
 def files(**texts: str) -> Callable[[str], str | None]:
@@ -35,12 +35,11 @@ def test_the_code_around_the_innermost_place_is_shown() -> None:
         "       7 | line 7\n       8 | line 8\n       9 | line 9\n  >   10 | line 10\n      11 | line 11\n"
         "      12 | line 12\n      13 | line 13"
     )
-    assert describe_failure(trim_case(case, files(src__add_dot_py=CODE)), lambda path: None).count("the code at") == 1
 
 
 def test_the_code_of_other_languages() -> None:
     def excerpt(name: str, trace: str, **known: str) -> str:
-        return trim_case(Case(name, "failed", "m", trace), files(**known)).trace
+        return describe_failure(Case(name, "failed", "m", trace), files(**known))
 
     node = "Error: x\n    at f (node:internal/a:1:2)\n    at g (src/a.mjs:4:5)\n    at h (src/b.mjs:9:1)"
     told = excerpt("a::b", node, src__a_dot_mjs=CODE, src__b_dot_mjs=CODE)
@@ -56,8 +55,8 @@ def test_the_code_of_other_languages() -> None:
 def test_pytest_shows_the_code_itself() -> None:
     trace = "def test_x():\n        x = 1\n>       assert x == 2\nE       assert 1 == 2\n\ntests/test_a.py:3: AssertionError"
     message = "assert 1 == 2\nE  more"
-    told = trim_case(Case("tests/test_a.py::test_x", "failed", message, trace), files(tests__test_a_dot_py=CODE))
-    assert told.trace == trace
+    told = describe_failure(Case("tests/test_a.py::test_x", "failed", message, trace), files(tests__test_a_dot_py=CODE))
+    assert told == f"FAILED tests/test_a.py::test_x\n{message}\n{trace}"
 
 
 @given(st.text(), st.text(max_size=3_000), st.text(max_size=8_000), st.text())

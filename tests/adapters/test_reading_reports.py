@@ -10,16 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.acceptance.verdict import Case, Report
-from bough.core.verdict import registry
-from bough.core.verdict.registry import read_results
+from bough.core.verdict.registry import RUNNERS, read_results
+from bough.core.verdict.runner import Runner
+
+
+def find_reader(name: str) -> Runner:
+    return next(runner for runner in RUNNERS if runner.name == name)
 
 
 def read_junit(xml: bytes, root: str = "") -> tuple[Case, ...] | None:
-    return registry.read(xml, "pytest", root)
+    return find_reader("pytest").read(xml, root)
 
 
 def read_jest(body: bytes, root: str = "") -> tuple[Case, ...] | None:
-    return registry.read(body, "jest", root)
+    return find_reader("jest").read(body, root)
 
 
 def junit(*cases: str) -> bytes:

@@ -86,6 +86,16 @@ def test_pytests_summary_names_failures_when_there_is_no_report() -> None:
     assert (said.how, said.passed, said.failed) == ("closing line", 2, 2)
 
 
+def test_unittest_shows_a_docstring_above_the_trace() -> None:
+    rules = "=" * 70, "-" * 70
+    block = (
+        f"{rules[0]}\nFAIL: test_a (t.T.test_a)\nAdds.\n{rules[1]}\nTraceback:\nAssertionError: 1 != 2\n\n{rules[1]}\n"
+    )
+    output = f"test_a (t.T.test_a)\nAdds. ... FAIL\n\n{block}Ran 1 test in 0.001s\n\nFAILED (failures=1)"
+    (case,) = read_results(None, output, 1, "unittest").cases
+    assert (case.id, case.outcome, case.message) == ("t.T.test_a", "failed", "AssertionError: 1 != 2")
+
+
 def test_unittest_of_older_pythons() -> None:
     output = (
         f"test_a (tests.t.TestX) ... ok\ntest_b (tests.t.TestX) ... FAIL\n\n{'=' * 70}\nFAIL: test_b (tests.t.TestX)\n"

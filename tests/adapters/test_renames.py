@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from bough.core.verdict.renames import apply_new_names
+from collections.abc import Mapping, Sequence
+
+from bough.core.verdict import renames
+from bough.core.verdict.texts import FileChange
 
 BEFORE = {
     "calc.py": "def add(a, b):\n    return a - b\n",
     "test_calc.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
 }
 RENAMED = "from calc import plus\n\n\ndef test_add():\n    assert plus(2, 3) == 5\n"
+
+
+def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Sequence[str]) -> dict[str, str]:
+    changes = [FileChange("M", path) for path in {*before, *after} if before.get(path) != after.get(path)]
+    return renames.apply_new_names(before, after, restored, changes)
 
 
 def asked(calc: str, test: str, **more: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ PYTEST = Check("pytest -q", "the step's test_command", "pytest")
 
 def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") -> CheckRun:
     report = Report(how, passed=passed, failed=failed)  # type: ignore[arg-type]
-    return CheckRun(Finished(status, b"", 1.5, ""), report, "", closed=True)
+    return CheckRun(Finished(status, b"", 1.5, ""), "", Baseline(report, closed=True, exit_status=status))
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") ->
     ],
 )
 def test_a_pass_says_what_it_proves(base: CheckRun, now: CheckRun, says: str) -> None:
-    assert decide_ruling(PYTEST, now, base.known(), "") == (says, True)
+    assert decide_ruling(PYTEST, now, base.known, "") == (says, True)
 
 
 def test_tests_of_a_file_that_could_not_be_loaded_are_not_new() -> None:
@@ -54,7 +54,8 @@ def test_a_pass_says_how_many_tests_were_fixed() -> None:
 
     base = Baseline(Report("junit", cases("passed", "failed", "error"), passed=1, failed=2), closed=True, exit_status=1)
     now = ran(4)
-    now = replace(now, report=replace(now.report, cases=cases("passed", "passed", "passed", "passed")))
+    report = replace(now.report, cases=cases("passed", "passed", "passed", "passed"))
+    now = replace(now, known=replace(now.known, report=report))
     says = "the check passed (4 tests passed, 2 of which failed before, 1.5 s)"
     assert decide_ruling(PYTEST, now, base, "") == (says, True)
 
@@ -74,7 +75,7 @@ def test_subtests_that_failed_at_the_base_are_no_tests_that_are_missing_now() ->
 
 @pytest.mark.parametrize(("status", "same"), [(0, "; it already passed before the change"), (1, "")])
 def test_a_command_without_tests_says_whether_it_passed_before(status: int, same: str) -> None:
-    base = ran(0, status=status, how="exit status").known()
+    base = ran(0, status=status, how="exit status").known
     reason, passed = decide_ruling(Check("make", "given"), ran(0, how="exit status"), base, "")
     assert passed and reason == f"the check passed (exit status 0, 1.5 s){same}"
 
@@ -82,9 +83,10 @@ def test_a_command_without_tests_says_whether_it_passed_before(status: int, same
 @pytest.mark.parametrize(("before", "now", "passes"), [(3, 3, True), (3, 2, False), (0, 0, False)])
 def test_files_without_single_tests_count_as_they_did_before(before: int, now: int, passes: bool) -> None:
     def mute(files: int) -> CheckRun:
-        return replace(ran(0), report=Report("junit", skipped=files))
+        known = Baseline(Report("junit", skipped=files), closed=True, exit_status=0)
+        return replace(ran(0), known=known)
 
-    assert decide_ruling(PYTEST, mute(now), mute(before).known(), "")[1] is passes
+    assert decide_ruling(PYTEST, mute(now), mute(before).known, "")[1] is passes
 
 
 def test_subtests_of_unittest_are_no_tests_either() -> None:
@@ -113,14 +115,14 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
 @pytest.mark.parametrize(
     ("known", "says"),
     [
-        (ran(3).known(), f"Before your work it passes (3 tests), {UNPROVEN}"),
-        (ran(0, how="exit status").known(), f"Before your work it passes, {UNPROVEN}"),
+        (ran(3).known, f"Before your work it passes (3 tests), {UNPROVEN}"),
+        (ran(0, how="exit status").known, f"Before your work it passes, {UNPROVEN}"),
         (
             Baseline(FAILING, closed=True, exit_status=1),
             "Before your work it fails with exit status 1 (1 test fails, 1 pass): t.py::test_a. "
             "They already exist, and your work has to make them pass. The first says: assert 1 == 2",
         ),
-        (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
+        (ran(0, status=2, how="exit status").known, "Before your work it fails with exit status 2."),
         (Baseline(Report("exit status"), closed=False, exit_status=None), ""),
         (Baseline(Report("exit status"), closed=False, exit_status=137), ""),
     ],
@@ -160,7 +162,8 @@ JEST = """\
 
 def said(text: str, runner: str, junit: str = "", status: int = 1) -> CheckRun:
     read = read_results(junit.encode() or None, text, status, runner, "/w")
-    return CheckRun(Finished(status, text.encode(), 0.1, ""), read, text, closed=True, refuted=hash_refutation(text))
+    known = Baseline(read, closed=True, exit_status=status, refuted=hash_refutation(text))
+    return CheckRun(Finished(status, text.encode(), 0.1, ""), text, known)
 
 
 @pytest.mark.parametrize(
@@ -172,10 +175,10 @@ def said(text: str, runner: str, junit: str = "", status: int = 1) -> CheckRun:
     ],
 )
 def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: str, what: str) -> None:
-    base = said(text, runner, junit).known()
+    base = said(text, runner, junit).known
     assert has_results(base)
     slower = said(text.replace("4ms", "17ms"), runner, junit)
-    assert [*find_disagreements(base, slower.known())] == [what]
+    assert [*find_disagreements(base, slower.known)] == [what]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: st
     ],
 )
 def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
-    assert not find_disagreements(said(base, runner).known(), said(again, runner).known())
+    assert not find_disagreements(said(base, runner).known, said(again, runner).known)
 
 
 def test_code_that_is_rewritten_while_it_is_tested() -> None:

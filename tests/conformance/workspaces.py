@@ -215,7 +215,6 @@ async def changes_diff_and_contents_agree(project: Project) -> None:
         assert "-two\n+2\n" in text and "\x1b" not in text
         assert "3 files changed" in await workspaces.diff(base, tree, stat=True)
         before, after = await workspaces.contents(base), await workspaces.contents(tree)
-        assert sorted(before.differing(after)) == ["a.txt", "src/b.py", "ñew name"]
         assert before.id("src/deep/c.py") == after.id("src/deep/c.py") != before.id("a.txt") != after.id("a.txt")
         assert after.id("src/b.py") == "" and after.read(["a.txt"]) == {"a.txt": "one\n2\nthree\n"}
         assert await workspaces.changes(tree, tree) == [] and await workspaces.diff(tree, tree) == ""

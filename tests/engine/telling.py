@@ -67,8 +67,12 @@ def told(
 
 
 def spent_by_events(records: Sequence[e.Record]) -> int:
-    """Rounds, counted from the journal in another way than bough does: one an answer."""
-    return sum(isinstance(r.event, e.ModelAnswered | e.HelperAnswered) for r in records)
+    """Rounds, counted from the journal in another way than bough does: one an answer that was asked for."""
+    events = [r.event for r in records]
+    return sum(
+        isinstance(event, e.HelperAnswered) or (isinstance(event, e.ModelAnswered) and not event.spare)
+        for event in events
+    )
 
 
 def project_in(tmp_path: Path) -> Path:

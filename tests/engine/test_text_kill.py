@@ -18,10 +18,16 @@ POINTS = range(16, 90, 12)
 """A sample of the points that a run passes."""
 
 
+def write(code: str) -> str:
+    return f"```python\n{code}```"
+
+
 def answer(prompt: Prompt) -> Answer:
-    """Wrong until the fourth attempt."""
-    code = FIXED if int(prompt.key.split("#")[-2]) >= 4 else "def add(a, b):\n    return a * b\n"
-    return Answer(text=f"```python\n{code}```")
+    """Wrong until the fourth attempt, which is the third of several answers to one question."""
+    wrong = [write(f"def add(a, b):\n    return a {sign} b\n") for sign in "*/%"]
+    if prompt.answers == 1:
+        return Answer(wrong[0])
+    return Answer(wrong[1], others=(wrong[2], write(FIXED)))
 
 
 def project_in(folder: Path) -> Path:

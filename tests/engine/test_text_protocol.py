@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
@@ -26,6 +27,12 @@ GOAL = "Make add in calc.py add, so that test_calc.py passes."
 SLUG = 'def slug(text):\n    """Say "a-b"."""\n    return "-".join(text.lower().split())\n'
 ABLE = Answer(calls=(Call("t", "write", json.dumps({"path": "words.py", "content": SLUG})),), usage=Usage(400, 60))
 """The right answer to the trial."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_known_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another test learned about a model is none of this one's, whose server may have the same port."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[Told, list[dict[str, Any]]]:
@@ -238,6 +245,39 @@ def test_attempts_come_to_an_end(tmp_path: Path) -> None:
     assert not run.outcome.completed and run.outcome.status == "failed"
     assert run.rungs().count("attempts") == 5 and run.rungs()[-1] == "give_up"
     assert len(run.journal.of(e.AttemptStarted)) == 6
+
+
+def wrong(sign: str) -> str:
+    return f"```python\ndef add(a, b):\n    return a {sign} b\n```"
+
+
+def test_further_attempts_try_several_answers_to_one_question(tmp_path: Path) -> None:
+    several = replace(WRONG, others=(wrong("/"), WRONG.text, wrong("%"), GOOD.text, wrong("|")), usage=Usage(900, 300))
+    run, asked = in_text([WRONG, several], tmp_path, protocol="text")
+    assert run.outcome.completed
+    assert [body.get("n") for body in asked] == [None, 8]
+    answered = run.journal.of(e.ModelAnswered)
+    assert [event.text for event in answered[2:]] == [wrong("/"), wrong("%"), GOOD.text]
+    assert [event.spare for event in answered] == [False, False, True, True, True]
+    assert run.outcome.spend.rounds == 2 and run.outcome.spend.tokens == 960 + 1200
+    assert [event.tactic for event in run.journal.of(e.AttemptStarted)] == ["tests_first", *["short"] * 4]
+    # The first answer to the second question is the one that failed before: the same files are not checked again.
+    assert len(run.journal.of(e.CheckFinished)) == 4
+    assert "the same files have failed before" in [event.why for event in run.journal.of(e.StateChanged)]
+
+
+def test_answers_that_are_paid_for_are_tried_when_the_tokens_are_spent(tmp_path: Path) -> None:
+    several = replace(WRONG, others=(wrong("/"), GOOD.text), usage=Usage(900, 200))
+    run, asked = in_text([WRONG, several], tmp_path, protocol="text", tokens=1_000)
+    assert run.outcome.completed and len(asked) == 2
+
+
+def test_several_answers_count_as_one_attempt(tmp_path: Path) -> None:
+    (make_project(tmp_path / "p") / "bough.toml").write_text("[ladder]\nattempts = 2\nanswers = 3\n")
+    first, second = (replace(WRONG, text=wrong(a), others=(wrong(b), wrong(c))) for a, b, c in ("/%|", "^&+"))
+    run, asked = in_text([WRONG, first, second], tmp_path, protocol="text")
+    assert run.outcome.completed and [body.get("n") for body in asked] == [None, 3, 3]
+    assert run.rungs() == ["attempts"] * 6
 
 
 def test_the_best_attempt_is_kept_when_the_tokens_are_spent(tmp_path: Path) -> None:

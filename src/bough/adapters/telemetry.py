@@ -118,7 +118,8 @@ class Spans:
                 ]
                 told = self._show_conversation(task)
                 parts = [*([{"type": "text", "content": text}] if text else []), *calls]
-                self._add_model_span(task, at, seconds, model, usage, cost, parts, FINISHED[event.stop], told)
+                if not event.spare:
+                    self._add_model_span(task, at, seconds, model, usage, cost, parts, FINISHED[event.stop], told)
                 self._hear(task, "assistant", *parts)
                 self._calls |= {(task, call.id): call for call in event.calls}
             case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):

@@ -231,7 +231,7 @@ def _make_verifier(
     project: Project, sandbox: Sandbox, workspaces: Workspaces, env: Mapping[str, str], folder: str | None
 ) -> ProjectVerifier:
     """`env`: the variables that commands see; `folder`: the person's folder, when it differs from the current one."""
-    from bough.adapters.verifiers.check_environment import CheckEnvironment, Remedies
+    from bough.adapters.verifiers.check_environment import CheckEnvironment
     from bough.adapters.verifiers.verifier import ProjectVerifier
 
     config, around = project.config, project.surroundings
@@ -245,7 +245,8 @@ def _make_verifier(
     )
     met = CheckEnvironment(
         root=project.root,
-        remedies=Remedies(project.root, around.environment, project.workspaces.ignored),
+        found=around.environment,
+        ignored=project.workspaces.ignored,
         surroundings=fingerprint_environment(project.root, env, around, chosen),
         folder=project.folder if folder is None else folder,
         command=check.command or "",

@@ -37,7 +37,7 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RecoverCommand()
     # A rung that was decided on is recorded before it is climbed. After a kill it is climbed, not decided again.
     if task.ladder.rung is not None:
-        limit = find_reached_limit(task.budget.spend, task.budget.limits)
+        limit = _find_spent_limit(task)
         if limit and task.ladder.rung.rung in ASKING:
             return c.Rest("budget", describe_spent(task.id, limit))
         return c.Climb(task.ladder.rung)
@@ -79,6 +79,8 @@ def _continue_work(task: Task, now: float) -> c.Command:
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not finished.
     again = task.round.asking
     spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
+    if task.takes_spare:
+        spend = Spend(seconds=spend.seconds)
     # An agent that acts in text hands nothing over: every answer that changes something is checked immediately.
     limit = (
         find_reached_limit(spend, task.budget.limits)
@@ -110,6 +112,12 @@ def _continue_work(task: Task, now: float) -> c.Command:
     if limit and not task.round.handing_over and not task.outside:  # An agent with its own tools is simply cut off.
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.models.retry_at - now, task.models.retry_wait)), last=limit is not None)
+
+
+def _find_spent_limit(task: Task) -> str | None:
+    """The limit that is reached. An answer that is paid for already costs only time."""
+    spend = task.budget.spend
+    return find_reached_limit(Spend(seconds=spend.seconds) if task.ladder.spare else spend, task.budget.limits)
 
 
 def _has_unheard_message(task: Task) -> bool:
@@ -235,7 +243,9 @@ def _judge(task: Task) -> c.Command:
     # An agent that defends its work after a finding has changed nothing: the verdict on that tree is known.
     stands = verdict is not None and verdict.finding and task.acceptance.findings > 0 and verdict.tree == task.tree
     if verdict is None or not (task.acceptance.judged or stands):
-        return c.RunCheck()
+        # A small model often gives the same answer again.
+        again = task.in_text and task.tree in task.acceptance.refuted
+        return c.ChangeState(State.TEST_FAILED, "the same files have failed before") if again else c.RunCheck()
     if verdict.ruling == "passed" and _has_unheard_message(task):
         return c.Relay()
     if verdict.ruling == "passed" and _is_unchanged(task):
@@ -275,8 +285,7 @@ def _repair(task: Task) -> c.Command:
             "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
         )
     again = Trouble("repairs", f"the check still fails after attempt {task.progress.attempts}")
-    spent = find_reached_limit(task.budget.spend, task.budget.limits)
-    if not spent and task.situation(again).may_try_again:
+    if not _find_spent_limit(task) and task.situation(again).may_try_again:
         return _escalate(task, again)
     # Repairs are compared with the best so far, not with the last: two bad ones in a row must not become the new
     # measure.

@@ -85,6 +85,8 @@ class Prompt(Struct, frozen=True):
     """None: the model's own."""
     pictures: dict[str, bytes] = {}
     """The images of the messages, by their names in the blob store."""
+    answers: int = 1
+    """Answers that are wanted. A server may give fewer."""
 
 
 class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -112,6 +114,8 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """US dollars, or None if the model's price is unknown."""
     model: str = ""
     extra: str = ""
+    others: tuple[str, ...] = ()
+    """The texts of further answers to the same prompt."""
 
 
 class ModelProtocol(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -21,7 +21,7 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.errors import Refused, TooLong
 from bough.core.ladder.tactics import Tactic, choose_tactic
-from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt
+from bough.core.messages import Answer, AnswerProtocol, Call, ModelProtocol, Prompt, Said
 from bough.core.planning.plan import TEMPERATURES, Role, Tier
 from bough.core.textual import paths, slips, task_files
 from bough.core.textual.python_source import parse_python
@@ -124,6 +124,15 @@ async def build_attempt(
     )
 
 
+def repeat_attempt(attempt: Attempt) -> e.AttemptStarted:
+    """The same attempt once more, for another answer to its question."""
+    brief = attempt.messages[0]
+    assert isinstance(brief, Said), "a conversation begins with the brief"
+    return e.AttemptStarted(
+        attempt.role, attempt.tier, attempt.system, brief.text, "text", attempt.may_change, tactic=attempt.tactic
+    )
+
+
 def find_protocol(
     task: Task, runtime: TaskRuntime, tier: Tier, protocol: AnswerProtocol | None = None
 ) -> ModelProtocol:
@@ -179,11 +188,12 @@ async def build_text_prompt(task: Task, runtime: TaskRuntime, key: str) -> Promp
         messages = again if measure_messages(again) < measure_messages(messages) else messages
     told = task_files.render_as_text(messages)
     temperature = task.step.temperature
-    if (
-        temperature is None and attempt.tactic and task.ladder.taken.get("attempts")
-    ):  # The same answer would help no one.
+    further = bool(attempt.tactic and task.ladder.taken.get("attempts"))
+    if temperature is None and further:  # The same answer would help no one.
         temperature = TEMPERATURES[attempt.number % len(TEMPERATURES)]
-    return Prompt(key, attempt.system, told, (), temperature=temperature)
+    fresh = further and attempt.tactic != "repair" and len(messages) == 1 and task.acceptance.failing is not None
+    answers = task.rules.ladder.answers if fresh else 1
+    return Prompt(key, attempt.system, told, (), temperature=temperature, answers=answers)
 
 
 async def read_answer(answer: Answer, task: Task, runtime: TaskRuntime) -> tuple[Answer, tuple[str, ...]]:
@@ -221,6 +231,7 @@ def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float
         seconds=seconds,
         model=answer.model,
         extra=answer.extra,
+        others=tuple(dict.fromkeys(text for text in answer.others if text.strip() != answer.text.strip())),
     )
 
 

@@ -16,7 +16,7 @@ from bough.core.acceptance.examination import explain_contest_refusal, list_fail
 from bough.core.conversation import context
 from bough.core.errors import Refused, TooLong, TransientError, Unkeepable, WaitEnded
 from bough.core.ids import GOAL
-from bough.core.messages import Call, Prompt, Result, ToolSpec
+from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
 from bough.engine import (
@@ -114,7 +114,8 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         await ports.fence.cross()
         if (listed := await ports.prepare(await runtime.open(task))) is not None:
             yield [listed]
-    yield [e.RoundStarted(command.last)]
+    if not task.takes_spare:
+        yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
     tools = _for_role(attempt.role, ports.tools.specs)
     if command.last:
@@ -128,8 +129,12 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
         temperature = task.step.temperature
         prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=temperature, pictures=pictures)
     began = ports.timer()
+    spare = task.takes_spare
     try:
-        answer = await model.ask(prompt, partial(ports.streamed, task.id))
+        if spare:
+            answer = Answer(task.ladder.spare[0], model=model.name)
+        else:
+            answer = fill_usage(await model.ask(prompt, partial(ports.streamed, task.id)), attempt.used, prompt.tools)
     except WaitEnded:
         return  # It is asked again on resume.
     except TransientError as error:
@@ -141,12 +146,11 @@ async def _ask_model(command: c.AskModel, task: Task, runtime: TaskRuntime) -> B
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), build_halt(error)]
     else:
-        answer = fill_usage(answer, attempt.used, prompt.tools)
         repaired: tuple[str, ...] = ()
         if attempt.protocol == "text":
             answer, repaired = await read_answer(answer, task, runtime)
         answered = build_answer_event(answer, attempt.number, number, ports.timer() - began)
-        yield [replace(answered, window=model.window, repaired=repaired)]
+        yield [replace(answered, window=model.window, repaired=repaired, spare=spare)]
 
 
 async def _load_pictures(attempt: Attempt, runtime: TaskRuntime) -> dict[str, bytes]:

@@ -26,7 +26,13 @@ from bough.core.planning.tool_specs import SPLIT
 from bough.core.tree.next_moves import list_unsuccessful
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
-from bough.engine.agent_protocol import build_attempt, choose_next_tactic, find_agent, find_protocol
+from bough.engine.agent_protocol import (
+    build_attempt,
+    choose_next_tactic,
+    find_agent,
+    find_protocol,
+    repeat_attempt,
+)
 from bough.engine.consult import Consulted, consult
 from bough.engine.make_plan import Taken, ask_for_steps
 from bough.engine.person_messages import ask_question
@@ -138,16 +144,20 @@ async def _try_again(decision: Decision, task: Task, runtime: TaskRuntime) -> Ba
     """Another attempt at the task by a model that acts in text. A repair continues the best one so far, any other
     starts from the beginning: independent attempts are worth more than variations of one mistake."""
     assert task.attempt is not None, "no attempt has failed"
-    tier, best = task.attempt.tier, task.acceptance.best
+    last, best = task.attempt, task.acceptance.best
     note_outcome(task, runtime, won=False)
-    tactic = await choose_next_tactic(task, runtime, tier)
+    tactic = last.tactic if task.ladder.spare else await choose_next_tactic(task, runtime, last.tier)
     repairs = tactic == "repair" and best is not None
     tree = best.tree if best and repairs else task.base
     role: Role = "bug_hunter" if repairs else task.step.role
     workspace = await runtime.open(task)
     await workspace.restore(tree)
-    begun = await build_attempt(replace(task, tree=tree), runtime, role, tier, tactic=tactic)
-    why = "the best attempt so far is repaired" if repairs else "another attempt from the beginning"
+    if task.ladder.spare:
+        begun = repeat_attempt(last)
+        why = "another answer to the same question"
+    else:
+        begun = await build_attempt(replace(task, tree=tree), runtime, role, last.tier, tactic=tactic)
+        why = "the best attempt so far is repaired" if repairs else "another attempt from the beginning"
     yield [e.WorkspaceRestored(tree, why), begun, *_continue(task, decision)]
 
 

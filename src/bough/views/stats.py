@@ -102,7 +102,7 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
             case e.ChildMerged() as event:
                 merges[*stream, event.child] = event
                 made.merge_seconds += event.verdict.seconds if event.verdict else 0.0
-            case e.ModelAnswered() as event:
+            case e.ModelAnswered(spare=False) as event:
                 who = (tiers.get(stream, "main"), roles.get(stream, "builder"))
                 _charge(made, event, *who, merging=stream in merging)
             case e.ToolFinished(seconds=seconds):

@@ -98,8 +98,9 @@ def see_task(task: TaskView, record: e.Record) -> None:
     # The most frequent first: a large run has a hundred thousand of these.
     match event := record.event:
         case e.ModelAnswered():
-            _count_round(task, asking=False)
-            _charge(task, event, task.role or "builder")
+            if not event.spare:
+                _count_round(task, asking=False)
+                _charge(task, event, task.role or "builder")
             task.doing, task._calls, task._running = "", event.calls, []
         case e.RoundStarted():
             _count_round(task, asking=True)

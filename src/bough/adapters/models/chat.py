@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from bough.adapters.models.dialect import HttpModel, Progress
 from bough.adapters.models.wire import (
@@ -23,7 +24,9 @@ from bough.adapters.models.wire import (
     parse_fields,
     sanitize_name,
 )
+from bough.core.errors import TooLong, TransientError, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.textual.cleaning import repair_surrogates
 
 IMAGES = "The images that the calls above show, in order:"
 ECHOED = ("reasoning_content", "reasoning_details")
@@ -32,6 +35,22 @@ ECHOED = ("reasoning_content", "reasoning_details")
 
 class ChatModel(HttpModel):
     """One model of one endpoint. Shared by any number of agents."""
+
+    _several = 1_000
+    """The most answers to one question that its server has not refused."""
+
+    async def _ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        wanted = min(prompt.answers, self._several)
+        try:
+            return await super()._ask(replace(prompt, answers=wanted), progress)
+        except Unavailable as error:
+            if wanted == 1 or isinstance(error, TooLong):
+                raise
+            # Some servers give one answer only, or as many as they have slots: it is asked for fewer from now on.
+            self._several = wanted // 2
+            if isinstance(error, TransientError):
+                raise
+            return await self._ask(prompt, progress)
 
     def _always(self, model: str) -> dict[str, Any]:
         usage = {"stream_options": {"include_usage": True}} if self._options.usage else {}
@@ -52,6 +71,8 @@ class ChatModel(HttpModel):
         options: dict[str, Any] = {}
         if prompt.temperature is not None and self._options.temperature:
             options["temperature"] = prompt.temperature
+        if prompt.answers > 1:
+            options["n"] = prompt.answers
         if prompt.schema is not None:
             shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
             options["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -149,6 +170,7 @@ class _Piece(Struct):
 
 
 class _Choice(Struct):
+    index: Any = None
     delta: _Piece | None = None
     message: _Piece | None = None
     finish_reason: str | None = None
@@ -210,6 +232,7 @@ class ChatReader(BaseReader):
         self._reasoning: list[str] | None = None
         self._details: list[dict[str, Any]] = []
         self._calls: list[_OpenCall] = []
+        self._others: dict[int, list[str]] = {}
 
     def event(self, payload: bytes) -> None:
         if payload[:6] == b"[DONE]":
@@ -224,7 +247,8 @@ class ChatReader(BaseReader):
     def answer(self) -> Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
         text = "".join(self._text)
-        return self._answer(text, calls, self._extra(), "".join(self._refusal))
+        others = tuple(repair_surrogates("".join(pieces)) for pieces in self._others.values())
+        return replace(self._answer(text, calls, self._extra(), "".join(self._refusal)), others=others)
 
     def _chunk(self, chunk: _ChatChunk) -> None:
         if chunk.error:
@@ -233,8 +257,12 @@ class ChatReader(BaseReader):
             self._usage = chunk.usage.tokens()
         if chunk.model:
             self._model = chunk.model
-        for choice in (chunk.choices or ())[:1]:
+        for place, choice in enumerate(chunk.choices or ()):
             piece = choice.delta or choice.message
+            number = choice.index if isinstance(choice.index, int) else place
+            if number:
+                self._add_other(number, piece, choice.finish_reason)
+                continue
             if piece is not None:
                 self._add_piece(piece)
             if choice.finish_reason == "error":
@@ -242,12 +270,17 @@ class ChatReader(BaseReader):
             if choice.finish_reason:
                 self._stop = choice.finish_reason
 
+    def _add_other(self, number: int, piece: _Piece | None, finish: str | None) -> None:
+        """A further answer: only its text is of use, and only if it is whole."""
+        pieces = self._others.setdefault(number, [])
+        if piece is not None:
+            pieces.append(_join_text(piece))
+        if self.stops.get(finish or ""):
+            del self._others[number]
+
     def _add_piece(self, piece: _Piece) -> None:
         if piece.content:
-            # Content may come in parts; those not meant for reading (thinking) are left out.
-            parts = [{"text": piece.content}] if isinstance(piece.content, str) else piece.content
-            read = [part.get("text") for part in parts if isinstance(part, dict)]
-            text = "".join(each for each in read if isinstance(each, str))
+            text = _join_text(piece)
             self._text.append(text)
             self._progress(text)
         if piece.refusal:
@@ -314,6 +347,13 @@ class ChatReader(BaseReader):
 
     def _pack_extra(self, kept: dict[str, Any]) -> str:
         return encode_json({"by": self._name, **kept})
+
+
+def _join_text(piece: _Piece) -> str:
+    """The text of a piece. Content may come in parts; those not meant for reading (thinking) are left out."""
+    parts = [{"text": piece.content}] if isinstance(piece.content, str) else piece.content or ()
+    read = [part.get("text") for part in parts if isinstance(part, dict)]
+    return "".join(each for each in read if isinstance(each, str))
 
 
 def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:

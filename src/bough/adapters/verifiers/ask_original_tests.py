@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -19,7 +20,6 @@ from bough.core.verdict.project_check import find_file_check
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import narrow
 from bough.core.verdict.renames import apply_new_names
-from bough.core.verdict.texts import Over
 from bough.ports import Workspaces
 
 RERUN_MOST = 20
@@ -51,7 +51,7 @@ class OriginalTests:
         before: Mapping[str, str] = await self._texts.of(base, check.command, [change.path for change in changes])
         after = await self._texts.of(product, check.command, [change.path for change in changes])
         if data := [change.path for change in changes if test_files.is_data(change.path)]:
-            before = Over(before, await self._workspaces.texts(base, data))
+            before = ChainMap(before, await self._workspaces.texts(base, data))  # type: ignore[arg-type]
         known = self._runner.baselines.look(base, check)
         reported = {find_file(case.id) for case in known.report.cases} if known is not None else set[str]()
         request = f"{work.run.plan.goal.instructions}\n{task.step.instructions}"
@@ -60,9 +60,9 @@ class OriginalTests:
         )
         if not side.changed:
             return None
-        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths)
+        renamed = await asyncio.to_thread(apply_new_names, before, after, side.paths, changes)
         tree = await self._workspaces.graft(product, base, side.paths, {**side.texts, **renamed})
-        return Question(base, tree, side.changed, Over(renamed, before), after)
+        return Question(base, tree, side.changed, ChainMap(renamed, before), after)  # type: ignore[arg-type]
 
     async def run_tests(self, work: Work, product: str, tests: str, only: Sequence[str], falsify: bool) -> MixedRun:
         """See `ports.Verifier.run_tests`."""
@@ -131,7 +131,7 @@ class OriginalTests:
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
             if original_tests.THE_CHECK in found and not original_tests.find_disagreements(
-                known, again.known(), check.runner, now
+                known, again.known, check.runner, now
             ):
                 found = {}
         return tuple(original_tests.add_expectations(one, question.before, question.after) for one in found.values())

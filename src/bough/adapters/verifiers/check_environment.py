@@ -14,16 +14,17 @@ from msgspec.structs import replace
 from bough.adapters.workspaces.python_environment import Environment
 from bough.core.acceptance.verdict import Check
 from bough.core.events import BaseChecked
+from bough.core.tree.task import Task
 from bough.core.verdict.check_run import Baseline, CheckRun
-from bough.core.verdict.language import Installation, Missing
+from bough.core.verdict.language import Missing
 from bough.core.verdict.missing import Base, find_missing, keep_aside, set_aside
 from bough.core.verdict.paths import is_made_folder, last_segment
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL
 from bough.core.verdict.stated_commands import find_setup
+from bough.core.verdict.texts import Read
 from bough.trust.files import Place
 
-Read = Callable[[str], str | None]
 _ENVIRONMENTS = frozenset(language.environment for language in LANGUAGES if language.environment)
 SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 """Characters and lines of a failing check's output that are shown before a run."""
@@ -31,8 +32,11 @@ SHOWN_TEXT, SHOWN_LINES = 2_000, 20
 
 class CheckEnvironment(Struct, frozen=True):
     root: Path | None = None
-    """The person's project."""
-    remedies: Remedies | None = None
+    """The person's project; None: what is missing is not looked for."""
+    found: Environment | None = None
+    """The project's own environment, where its packages are installed."""
+    ignored: Callable[[], Sequence[str]] = tuple
+    """Its ignored files, which are in no checkout."""
     surroundings: str = ""
     """What identifies this environment."""
     folder: str = ""
@@ -45,15 +49,13 @@ class CheckEnvironment(Struct, frozen=True):
 
     @property
     def environment(self) -> str:
-        found = self.remedies.environment if self.remedies is not None else None
-        return found.where if found is not None else ""
+        return self.found.where if self.found is not None else ""
 
     def reader(self, texts: Mapping[str, str]) -> Read:
         """Texts of a tree, and of what lies next to it on the disk: an environment is in no tree."""
 
         def read(path: str) -> str | None:
-            found = self.remedies.environment if self.remedies is not None else None
-            elsewhere = found is not None and not found.inside
+            elsewhere = self.found is not None and not self.found.inside
             if path in texts or self.root is None or elsewhere or last_segment(path) not in _ENVIRONMENTS:
                 return texts.get(path)
             return Place(self.root, path, links=True).text() or None
@@ -62,20 +64,20 @@ class CheckEnvironment(Struct, frozen=True):
 
     def examined(self, ran: CheckRun, check: Check, base: Base) -> Baseline:
         """What is known about the base, with what the check lacks there."""
-        known = ran.known()
-        if known.exit_status == 0 or self.remedies is None:
+        known = ran.known
+        if known.exit_status == 0 or self.root is None:
             return known
         last = "\n".join(ran.text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN_TEXT:]
-        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=last)
+        known = replace(known, left_out=self._find_mentioned(ran.text), said=last)
         lacks = find_missing(known.exit_status, check.command, ran.text, ran.report, base)
         if lacks is None:
             return replace(known, aside=set_aside(ran.report, base))
-        lacks = self.remedies.look_around(lacks)
-        return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks, base))
+        lacks = _look_around(lacks)
+        return replace(known, lacking=str(lacks), way_out=self.for_missing(lacks, base))
 
-    def told(self, check: Check, known: Baseline, accepts: bool, goal: str) -> BaseChecked:
-        """`accepts`: failing tests may keep failing; only a command that does not start at all is an obstacle."""
-        report = known.report
+    def told(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
+        """Where failing tests may keep failing, only a command that does not start at all is an obstacle."""
+        report, accepts = known.report, task.rules.accept_failing
         return BaseChecked(
             command=check.command,
             why=check.why,
@@ -87,77 +89,22 @@ class CheckEnvironment(Struct, frozen=True):
             seconds=known.seconds,
             lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
             way_out=known.way_out,
-            aside=keep_aside(known.aside, goal),
+            aside=keep_aside(known.aside, task.step.instructions),
             left_out=known.left_out,
             said=known.said,
         )
 
-
-MOST_LEFT_OUT = 8
-"""Ignored files and folders that an advice names."""
-ANSWER = 0.3
-"""Seconds in which a service on this machine answers."""
-
-
-class Remedies:
-    """Knows the project's environment and its ignored files."""
-
-    def __init__(self, root: Path, environment: Environment | None, ignored: Callable[[], Sequence[str]]) -> None:
-        self._root = root
-        self.environment = environment
-        self._ignored = ignored
-
-    def look_around(self, missing: Missing) -> Missing:
-        """A service that answers bough itself is running: only commands cannot reach it."""
-        port = missing.name.partition(":")[2]
-        if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
-            return missing
-        try:
-            socket.create_connection(("localhost", int(port)), ANSWER).close()
-        except OSError:
-            return missing
-        return replace(missing, kind="loopback")
-
     def for_missing(self, missing: Missing, base: Base) -> str:
         """One or two sentences: how to provide it."""
-        match missing.kind:
-            case "network":
-                how = (
-                    "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
-                    "your settings), or install what it downloads beforehand and pass a check that uses it: "
-                    "`--check CMD`."
-                )
-                return (self._offer_setup(missing, base) or how) + self._mention_left_out()
-            case "service":
-                return (
-                    'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
-                    f"`--accept-failing` continues without it.{self._mention_left_out()}"
-                )
-            case "loopback":
-                return "Let commands reach the services of this machine: pass `--network loopback`."
-            case "version":
-                return (
-                    f"Install {missing.name} or newer; `[workspace] env` can set PATH where it is elsewhere than the "
-                    f"one in use.{self._mention_left_out()}"
-                )
-            case "submodule":
-                return "Fetch it with `git submodule update --init --recursive`."
-            case "permission":
-                return (
-                    "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does "
-                    f"without it: `--check CMD`.{self._mention_left_out()}"
-                )
-            case "command" if not missing.language:
-                return (
-                    f"Install {missing.name}, or pass another check with `--check CMD` (or `[check] "
-                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
-                )
-            case _:
-                return (self._offer_setup(missing, base) or self._explain_install(missing)) + self._mention_left_out()
+        kind = "package" if missing.kind == "command" and missing.language else missing.kind
+        how = _PROVIDED[kind].format(missing.name) if kind in _PROVIDED else self._explain_install(missing)
+        if kind in ("network", "package"):
+            how = self._offer_setup(missing, base) or how
+        return how if kind in ("loopback", "submodule") else how + self._mention_left_out()
 
     def _offer_setup(self, missing: Missing, base: Base) -> str:
         """The project's own set-up command, and how to have bough run it."""
-        look = ProjectFiles(base.paths, lambda path: Place(self._root, path, links=True).text() or None)
+        look = ProjectFiles(base.paths, lambda path: Place(self.root or Path(), path, links=True).text() or None)
         languages = [language for language in LANGUAGES if missing.language in ("", language.name)]
         setup, where = next((found for language in languages if (found := find_setup(language, look))[0]), ("", ""))
         if not setup:
@@ -168,14 +115,12 @@ class Remedies:
         )
 
     def _explain_install(self, missing: Missing) -> str:
-        found = self.environment
-        prefix = str(found.inside or found.prefix) if found is not None else ""
-        where = found.where if found is not None else ""
+        prefix = str(self.found.inside or self.found.prefix) if self.found is not None else ""
         language = next((each for each in LANGUAGES if each.name == missing.language), NEUTRAL)
-        return language.explain_install(missing, Installation(where, prefix))
+        return language.explain_install(missing, self.environment, prefix)
 
     def _mention_left_out(self) -> str:
-        names = [name for name in self._ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
+        names = [name for name in self.ignored() if not _is_generated(name)][:MOST_LEFT_OUT]
         if not names:
             return ""
         listed = ", ".join(f"`{name}`" for name in names)
@@ -184,14 +129,48 @@ class Remedies:
             "them."
         )
 
-    def mentioned(self, text: str) -> tuple[str, ...]:
+    def _find_mentioned(self, text: str) -> tuple[str, ...]:
         """Ignored files that a failing check's output names: it may have needed them."""
         found = []
-        for name in self._ignored():
+        for name in self.ignored():
             last = name.rstrip("/").rsplit("/", 1)[-1]
             if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
                 found.append(name)
         return tuple(found[:MOST_LEFT_OUT])
+
+
+MOST_LEFT_OUT = 8
+"""Ignored files and folders that an advice names."""
+ANSWER = 0.3
+"""Seconds in which a service on this machine answers."""
+
+
+_PROVIDED = {
+    "network": "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in your "
+    "settings), or install what it downloads beforehand and pass a check that uses it: `--check CMD`.",
+    "service": 'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
+    "`--accept-failing` continues without it.",
+    "loopback": "Let commands reach the services of this machine: pass `--network loopback`.",
+    "version": "Install {} or newer; `[workspace] env` can set PATH where it is elsewhere than the one in use.",
+    "submodule": "Fetch it with `git submodule update --init --recursive`.",
+    "permission": "Let commands read it with `[sandbox] readable` in your settings, or pass a check that does without "
+    "it: `--check CMD`.",
+    "command": "Install {}, or pass another check with `--check CMD` (or `[check] command` in bough.toml); "
+    "`[workspace] env` can set PATH.",
+}
+"""What provides something that is missing, by its kind; a package is installed as its language says."""
+
+
+def _look_around(missing: Missing) -> Missing:
+    """A service that answers bough itself is running: only commands cannot reach it."""
+    port = missing.name.partition(":")[2]
+    if missing.kind != "service" or not port or not 0 < int(port) < 65_536:
+        return missing
+    try:
+        socket.create_connection(("localhost", int(port)), ANSWER).close()
+    except OSError:
+        return missing
+    return replace(missing, kind="loopback")
 
 
 def _is_generated(name: str) -> bool:

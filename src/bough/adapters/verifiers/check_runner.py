@@ -33,7 +33,8 @@ from bough.core.rules import Rules
 from bough.core.shell_syntax import split_argv
 from bough.core.tree.task import Task
 from bough.core.verdict import original_tests, rulings
-from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, strip_root
+from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, count_told, strip_root
+from bough.core.verdict.junit import LARGEST
 from bough.core.verdict.missing import Base, find_missing, names_dependencies
 from bough.core.verdict.project_files import run_in_folder
 from bough.core.verdict.registry import (
@@ -46,6 +47,7 @@ from bough.core.verdict.registry import (
     read_results,
 )
 from bough.core.verdict.runner import Progress
+from bough.core.verdict.texts import Read
 from bough.ports import Finished, Sandbox, WorkFolder, Workspace, Workspaces
 from bough.trust import handles
 from bough.trust.files import Place
@@ -241,7 +243,7 @@ class CheckRunner:
         async def measure() -> Baseline:
             ran = await asyncio.shield(self.once(work, tree, say))
             if ran.finished.exit_status == 0:
-                return ran.known()
+                return ran.known
             paths = await self._workspaces.paths(tree)
             texts = await self._workspaces.texts(tree, [path for path in paths if names_dependencies(path)])
             return self._environment.examined(ran, work.check, Base(texts, paths, work.task.step.instructions))
@@ -254,12 +256,12 @@ class CheckRunner:
         """Raise `SetupFailed` for a missing command that only the end of a check needs (a linter after the tests). It
         shows when all tests pass, which they did not at the base: it is no bug of the work, and no hunter could repair
         it."""
-        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.remedies is None:
+        if known.exit_status == 0 or ran.report.failing or not ran.report.passed or self._environment.root is None:
             return
         base = Base({}, await self._workspaces.paths(work.task.base), work.task.step.instructions)
         lacks = find_missing(ran.finished.exit_status, work.check.command, ran.text, ran.report, base)
         if lacks is not None and lacks.kind == "command":
-            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.remedies.for_missing(lacks, base)}")
+            raise SetupFailed(f"All tests pass, but {lacks}. {self._environment.for_missing(lacks, base)}")
 
     async def sweep(self, run: Run) -> None:
         """Checkouts in which a bough process that has ended was measuring are gone: whoever needs that baseline makes
@@ -333,15 +335,18 @@ def _may_be_reused(done: asyncio.Task[CheckRun]) -> bool:
 
 def _read_run(check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen) -> CheckRun:
     root, shown = str(workspace.root), make_readable(text, check.runner)
-    return CheckRun(
-        finished,
-        read_results(load_report(path), text, finished.exit_status, check.runner, root),
-        shown,
-        closed=read_closing_lines(text, check.runner, root) is not None,
-        refuted=original_tests.hash_refutation(strip_root(shown, root)),
-        rewritten=rulings.find_rewritten(*read_altered(workspace, *seen)),
-        ended=has_completed(path),
+    report = read_results(load_report(path), text, finished.exit_status, check.runner, root)
+    known = Baseline(
+        report,
+        read_closing_lines(text, check.runner, root) is not None,
+        finished.exit_status,
+        original_tests.hash_refutation(strip_root(shown, root)),
+        rulings.find_rewritten(*read_altered(workspace, *seen)),
+        has_completed(path),
+        finished.seconds,
+        told=count_told(shown) if report.how == "exit status" else 0,
     )
+    return CheckRun(finished, shown, known)
 
 
 def to_argv(command: str) -> list[str]:
@@ -350,7 +355,6 @@ def to_argv(command: str) -> list[str]:
 
 
 READ_MOST = 2_000_000
-LARGEST_REPORT = 64 * 1024 * 1024
 
 
 def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
@@ -362,12 +366,10 @@ def touch_files(workspace: WorkFolder, paths: Collection[str]) -> None:
 
 
 def load_report(path: Path) -> bytes | None:
-    """The report, unless no runner would write it: the tests' own code could have made it."""
-    try:
-        body = Place(path.parent, path.name).read(LARGEST_REPORT + 1)
-    except OSError:
-        return None
-    return body if len(body) <= LARGEST_REPORT else None
+    """The report, if there is one. The tests' own code could have made it: no reader takes a longer one."""
+    with suppress(OSError):
+        return Place(path.parent, path.name).read(LARGEST + 1)
+    return None
 
 
 def has_completed(report: Path) -> bool:
@@ -388,26 +390,18 @@ def read_altered(
         # pipe, which is not a file. Or unreadable.
         with suppress(OSError):
             top = os.fsencode(workspace.root)
-            body = (
-                place.target().encode()
-                if place.kind == "link"
-                else disk.read_below(top, os.fsencode(path), LARGEST_REPORT)
-            )
+            body = place.target().encode() if place.kind == "link" else disk.read_below(top, os.fsencode(path), LARGEST)
             if body is not None:
                 found[path] = body.decode(errors="replace")
     return {path: texts[path] for path in changed}, found
 
 
-def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
+def make_reader(workspace: WorkFolder) -> Read:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside it."""
     root = os.path.realpath(workspace.root)
 
     def read(path: str) -> str | None:
         inside = os.path.relpath(os.path.join(root, path), root)  # noqa: PTH118 - as text: nothing is looked at
-        try:
-            body = Place(root, inside, links=True).read(READ_MOST + 1)
-        except OSError:
-            return None
-        return body.decode(errors="replace") if len(body) <= READ_MOST else None
+        return Place(root, inside, links=True).text(READ_MOST) or None
 
     return read

@@ -7,10 +7,10 @@ and nobody waits forever, here or in the merge queue. The most urgent step gets 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from bough.ports import Finished, Sandbox, Workspace
+from bough.ports import Finished, Sandbox
 from bough.slots import UrgentSlots
 
 
@@ -53,19 +53,10 @@ class _LimitedSandbox:
         return getattr(self._sandbox, name)
 
     async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        workspace: Workspace,
-        timeout: float,
-        limit: int,
-        progress: Callable[[str], None] = lambda line: None,
-        env: Mapping[str, str] | None = None,
+        self, argv: Sequence[str], *, progress: Callable[[str], None] = lambda line: None, **given: Any
     ) -> Finished:
         await self._slots.take(progress)
         try:
-            return await self._sandbox.run(
-                argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
-            )
+            return await self._sandbox.run(argv, progress=progress, **given)
         finally:
             self._slots.release()

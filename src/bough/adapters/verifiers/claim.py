@@ -26,6 +26,7 @@ MOST_SINGLE = 6
 """Expectations that are asked about one by one at the most."""
 NOT_ASKED = "no expected value was found that could be made wrong"
 FAILS = "fails, as it should, when its expected values are made wrong"
+ALL_FAIL = "tests fail, as they should, when their expected values are made wrong"
 PASSES = "also passes with wrong expected values: it proves nothing"
 TELLS = "fails as before the work when the same code runs as a plain program: the work tells whether it is tested"
 
@@ -43,6 +44,8 @@ class CheckedWork(Work, eq=False):
     """What the check says at the task's base."""
     canary: str = ""
     """The result of the canary, once it ran."""
+    unfalsified: bool = False
+    """No expected value could be made wrong."""
 
 
 class ClaimTest:
@@ -53,16 +56,16 @@ class ClaimTest:
         self._originals = originals
         self._drawn: dict[tuple[str, ...], list[str]] = {}
 
-    async def ask(self, work: CheckedWork) -> tuple[str, str]:
-        """What came of wrong expectations, and the reason why the claim is not proven, when it is not."""
-        repaired, added = rulings.find_carrying(work.ran.report, work.known.report)
+    async def ask(self, work: CheckedWork) -> str:
+        """The reason why the claim is not proven, when it is not. The work gets what came of wrong expectations."""
+        repaired, added = original_tests.find_carrying(work.ran.report, work.known.report)
         tests = self._draw(work, [*repaired, *added])
         if not tests and work.ran.report.cases:
-            return "", ""
+            return ""
         old, new = [test for test in tests if test in repaired], [test for test in tests if test not in repaired]
         why, done = await self._ask_plainly(work, old, new)
         if why:
-            return "", why
+            return why
         if not tests:
             return await self._ask_whole(work)
         return await self._ask_wrongly(work, old, new, done)
@@ -79,20 +82,20 @@ class ClaimTest:
 
     # ── with wrong expectations ────────────────────────────────────────────────────────────────────────────────────
 
-    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str], done: set[str]) -> tuple[str, str]:
+    async def _ask_wrongly(self, work: CheckedWork, old: list[str], new: list[str], done: set[str]) -> str:
         """Tests that failed before are asked as they were; new ones as they are. `done`: a plain program has asked
         them."""
         task, tests = work.task, [*old, *new]
         after = await self._texts.of(task.tree, work.check.command)
         if not original_tests.has_results(work.known) and canary.asserts_nothing(after, tests):
-            return "", f"{tests[0]} asserts nothing about the code"
+            return f"{tests[0]} asserts nothing about the code"
         base = work.question.base if work.question is not None else task.tree
-        asked = (
+        running = (
             self._originals.run_tests(work, task.tree, tree, only, falsify=True)
             for tree, group in ((base, old), (task.tree, new))
             if (only := [test for test in group if test not in done])
         )
-        results = [again for again in await asyncio.gather(*asked) if again.falsified]
+        results = [again for again in await asyncio.gather(*running) if again.falsified]
         # Some runners know files only: a file is one test to them, whatever it asserts.
         nameless = not work.ran.report.cases or all(test in after for test in tests)
         if not results and not done and nameless:
@@ -101,16 +104,19 @@ class ClaimTest:
             names = sorted({original_tests.strip_parameters(id) for id in again.falsified})
             silent = not again.report.cases and again.exit_status == 0
             if passing := names if silent else rulings.filter_passing(again.report, names):
-                return "", f"{passing[0]} {PASSES}"
-        return _describe_canary(
-            [*sorted(done), *(test for again in results for test in again.falsified)], len(tests)
-        ), ""
+                return f"{passing[0]} {PASSES}"
+        asked = [*sorted(done), *(test for again in results for test in again.falsified)]
+        work.unfalsified = not asked
+        rest = f"{NOT_ASKED} in {rulings.count_tests(len(tests) - len(asked))}"
+        which = f"{asked[0]} {FAILS}" if len(asked) == 1 else f"{len(asked)} {ALL_FAIL}"
+        work.canary = rest if not asked else f"{which}; {rest}" if len(asked) < len(tests) else which
+        return ""
 
-    async def _ask_whole(self, work: CheckedWork) -> tuple[str, str]:
+    async def _ask_whole(self, work: CheckedWork) -> str:
         """A check whose tests have no names: all expected values of the files that it names, where it failed before or
         these files changed."""
         if work.known.exit_status == 0 and work.question is None:
-            return "", ""
+            return ""
         ground, texts = await self._find_ground(work)
         most = min(MOST_SINGLE, int(SINGLY / max(work.known.seconds, 1.0)))
         wrong = await asyncio.to_thread(canary.falsify_files, texts, work.check.command, most > 1)
@@ -118,8 +124,10 @@ class ClaimTest:
             # Perhaps it does not run what these files say. Then it does not mind what they say either.
             nonsense = dict.fromkeys(each, canary.NONSENSE)
             if not await self._fails(work, ground, each) and await self._fails(work, ground, nonsense):
-                return "", f"it {PASSES}"
-        return f"the check {FAILS}" if wrong else NOT_ASKED, ""
+                return f"it {PASSES}"
+        work.unfalsified = not wrong
+        work.canary = f"the check {FAILS}" if wrong else NOT_ASKED
+        return ""
 
     async def _find_ground(self, work: CheckedWork) -> tuple[str, Mapping[str, str]]:
         """The new code with the original tests, and its texts."""
@@ -163,16 +171,3 @@ class ClaimTest:
         made = await self._workspaces.graft(tree, tree, (), plain.files)
         ran = await self._runner.once(work.with_command(plain.command, PLAIN), made)
         return read_result(ran.text, ran.finished.exit_status, plain)
-
-
-def _describe_canary(done: list[str], asked: int) -> str:
-    if not done:
-        return f"{NOT_ASKED} in {_count(asked)}"
-    more = f"; {NOT_ASKED} in {_count(asked - len(done))}" if len(done) < asked else ""
-    if len(done) == 1:
-        return f"{done[0]} {FAILS}{more}"
-    return f"{len(done)} tests fail, as they should, when their expected values are made wrong{more}"
-
-
-def _count(tests: int) -> str:
-    return "1 test" if tests == 1 else f"{tests} tests"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from types import MappingProxyType
 from bough.core.verdict.language import Language
 from bough.core.verdict.registry import LANGUAGES
 from bough.core.verdict.test_files import find_loaded_packages
+from bough.core.verdict.texts import parse_object
 from bough.trust.files import Place
 
 _BY_LIST = [language for language in LANGUAGES if language.package_lists]
@@ -52,19 +52,11 @@ def _list_packages(top: Place, language: Language, loaded: set[str]) -> Iterator
         if not program.is_regular():
             continue
         package = folder / ("@playwright/test" if name == "playwright" else name)
-        if name not in listed or not _is_package(package):
+        if name not in listed or not (parse_object((package / "package.json").text()) or {}).get("version"):
             yield program, f"the test runner {name} in {folder.name} was not installed by a package manager"
     for name in sorted(loaded):
         if (folder / name).is_folder() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
             yield folder / name, f"the tests load {name}, which in {folder.name} was not installed by a package manager"
-
-
-def _is_package(folder: Place) -> bool:
-    try:
-        said = json.loads((folder / "package.json").text())
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(said, dict) and bool(said.get("version"))
 
 
 def _list_environment_packages(folder: Place) -> Iterator[tuple[Place, str]]:

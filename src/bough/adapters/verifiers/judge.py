@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from bough.adapters.tools.output_text import cut_middle
 from bough.adapters.verifiers.ask_original_tests import RERUN_MOST, OriginalTests, Question
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work, make_reader
-from bough.adapters.verifiers.claim import NOT_ASKED, CheckedWork, ClaimTest
+from bough.adapters.verifiers.claim import CheckedWork, ClaimTest
 from bough.adapters.verifiers.forged_runners import find_forged_runners
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Disagreement, Failure, Verdict
@@ -31,7 +31,7 @@ from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, describe_r
 from bough.core.verdict.missing import still_aside
 from bough.core.verdict.registry import narrow
 from bough.core.workflow.keys import is_for_agents
-from bough.ports import Judgement, Workspace
+from bough.ports import Judgement, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check found (pass one with --check CMD, or let bough write tests)"
 ONLY_COMMANDS = "only commands ran, and all succeeded; there is no check"
@@ -52,7 +52,10 @@ class Objection(Struct, frozen=True):
 
 
 class Judge:
-    def __init__(self, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest) -> None:
+    def __init__(
+        self, workspaces: Workspaces, texts: Texts, runner: CheckRunner, originals: OriginalTests, claim: ClaimTest
+    ) -> None:
+        self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
         self._originals = originals
@@ -70,7 +73,7 @@ class Judge:
         judgement = await self._make_verdict(CheckedWork(run, task, check, workspace, say, question, ran, flaky, known))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: the result is its baseline.
-            self._runner.baselines.know(task.tree, check, first.known())
+            self._runner.baselines.know(task.tree, check, first.known)
         return judgement
 
     async def _run_check(self, work: Work, workspace: Workspace, say: Say) -> tuple[CheckRun, Question | None]:
@@ -119,9 +122,12 @@ class Judge:
             fixed=() if failed else (await self._find_fixed(work))[:LISTED],
             added=() if failed else rulings.find_added(ran.report, known.report)[:LISTED],
             canary=work.canary,
-            unfalsified=work.canary.startswith(NOT_ASKED),
+            unfalsified=work.unfalsified,
         )
-        return _attach_output(verdict, ran, work.task)
+        shown, cut = cut_middle(ran.text.rstrip("\n"), work.task.rules.shown)
+        cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
+        output, tests = ran.finished.output if cut else None, msgspec.json.encode(cases) if cases else None
+        return Judgement(replace(verdict, output=shown), output, tests)
 
     async def _rule_on_run(self, work: CheckedWork) -> tuple[str, bool]:
         """Whether the run itself passed, or fails only as it did before the work where that is accepted."""
@@ -141,7 +147,7 @@ class Judge:
             or await self._find_disagreements(work)
             # After the original tests: a test that they cover is not missing, however the new ones are arranged.
             or await self._find_dropped(work)
-            or await self._find_unproven_claim(work)
+            or _object(await self._claim.ask(work))
             or await self._find_broken_dependents(work)
         )
 
@@ -149,7 +155,7 @@ class Judge:
         """Tests that the person had before the run and that pass because of this work: no agent that did it wrote
         them."""
         was = await self._runner.at_tree(work, work.run.base or work.task.base)
-        now = work.ran.known() if work.question is None else await self._runner.at_tree(work, work.question.tree)
+        now = work.ran.known if work.question is None else await self._runner.at_tree(work, work.question.tree)
         return original_tests.find_fixed(was, now)
 
     async def _describe_limits(self, work: CheckedWork) -> str:
@@ -166,7 +172,7 @@ class Judge:
         if task.step.may_edit_tests or work.question is not None:
             return ""
         before = await self._texts.of(task.base, command)
-        changed = before.differing(await self._texts.of(task.tree, command))
+        changed = {change.path for change in await self._workspaces.changes(task.base, task.tree)}
         files = {original_tests.find_file(case.id) for case in known.report.cases}
         same = {path for path in files - changed if path in before}
         if not rulings.find_lost(ran.report, known.report, same):
@@ -179,11 +185,11 @@ class Judge:
 
     async def _find_foreign_influence(self, work: CheckedWork) -> Objection | None:
         """Something other than the tree was tested."""
-        if other := sorted({*work.ran.rewritten} - {*work.known.rewritten}):
-            return Objection(f"the check passed, but {other[0]} was replaced while it ran")
+        if other := sorted({*work.ran.known.rewritten} - {*work.known.rewritten}):
+            return _object(f"{other[0]} was replaced while it ran")
         texts = await self._texts.of(work.task.tree, work.check.command)
         forged = await asyncio.to_thread(find_forged_runners, work.workspace.root, texts.contents.id, texts)
-        return Objection(f"the check passed, but {forged[0]}") if forged else None
+        return _object(forged[0] if forged else "")
 
     async def _find_disagreements(self, work: CheckedWork) -> Objection | None:
         """The original tests fail on the new code. Run where anything on the test side changed."""
@@ -205,11 +211,6 @@ class Judge:
         older = await self._runner.at_tree(work, run.base)
         dropped = rulings.find_dropped(work.ran.report, work.known.report, older.report)
         return Objection(dropped) if dropped else None
-
-    async def _find_unproven_claim(self, work: CheckedWork) -> Objection | None:
-        """Tests that carry the claim and prove nothing, or hold only where they run as tests."""
-        work.canary, why = await self._claim.ask(work)
-        return Objection(f"the check passed, but {why}") if why else None
 
     async def _find_broken_dependents(self, work: CheckedWork) -> Objection | None:
         """Tests of a project that needs this one, which passed at the run's base and do not now. Run once, for the
@@ -287,6 +288,10 @@ def rule_without_check(task: Task) -> Verdict:
     return Verdict("not_verified", NOT_FOUND, tree=task.tree)
 
 
+def _object(why: str) -> Objection | None:
+    return Objection(f"the check passed, but {why}") if why else None
+
+
 def _find_aside(work: CheckedWork) -> set[str]:
     """The tests that cannot run here: they could not at the base either, for the same reason."""
     goal = f"{work.run.plan.goal.instructions}\n{work.task.step.instructions}"
@@ -297,13 +302,3 @@ def _is_allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
     """Someone said in advance that these tests may change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
-
-
-def _attach_output(verdict: Verdict, ran: CheckRun, task: Task) -> Judgement:
-    shown, cut = cut_middle(ran.text.rstrip("\n"), task.rules.shown)
-    cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
-    return Judgement(
-        replace(verdict, output=shown),
-        ran.finished.output if cut else None,
-        msgspec.json.encode(cases) if cases else None,
-    )

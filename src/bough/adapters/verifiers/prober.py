@@ -18,9 +18,9 @@ from bough.core.tree.task import Task
 from bough.core.verdict import probe_forms
 from bough.core.verdict.discover import discover_check
 from bough.core.verdict.language import PlainProgram
-from bough.core.verdict.plain_program import join_programs, make_program, read_result
+from bough.core.verdict.plain_program import add_program, join_programs, read_result
 from bough.core.verdict.project_files import run_in_folder
-from bough.ports import Sandbox, Workspace, Workspaces
+from bough.ports import Finished, Sandbox, Workspace, Workspaces
 from bough.trust.files import Place
 
 SECONDS = 60.0
@@ -37,10 +37,6 @@ def write_files(root: Path, texts: Mapping[str, str]) -> None:
         place.make_parents()
         if place.kind != "folder" and (place.above().kind == "folder"):
             place.write(text.encode())
-
-
-def _find_top(workspace: Workspace) -> str:
-    return "" if workspace.folder == workspace.root else str(workspace.root)
 
 
 class Prober:
@@ -98,24 +94,16 @@ class Prober:
         command = probe_forms.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
             return set(), False
-        argv = to_argv(run_in_folder(_find_top(workspace), command))
-        finished = await self._sandbox.run(
-            argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept, progress=say
-        )
-        text = await asyncio.to_thread(decode_output, finished.output)
+        _, text = await self._run(command, workspace, rules, rules.check_timeout, say)
         return probe_forms.find_passed(chosen, framework, text), True
 
     async def _run_probe(
         self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int, say: Say
     ) -> Probed:
         """One that fails does so twice, with the others or alone: not by chance."""
-        argv = to_argv(run_in_folder(_find_top(workspace), probe_forms.make_command(probe, check, framework)))
-        timeout = min(SECONDS, rules.check_timeout)
+        command = probe_forms.make_command(probe, check, framework)
         for _ in range(times):
-            finished = await self._sandbox.run(
-                argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say
-            )
-            text = await asyncio.to_thread(decode_output, finished.output)
+            finished, text = await self._run(command, workspace, rules, SECONDS, say)
             result = probe_forms.read_probe(probe, framework, finished, text)
             if result.outcome != "failed":
                 break
@@ -139,21 +127,17 @@ class Prober:
         for path in dict.fromkeys(probe.path for probe in chosen if probe.name in passed):
             own = [probe for probe in chosen if probe.path == path and probe.name in passed]
             wanted = {probe.case for probe in own} if len(own) > 1 else None  # Cases may share a file.
-            made = make_program(path, own[0].text, wanted, check.command, texts.get, len(programs))
-            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
-                programs += made
+            if add_program(programs, path, own[0].text, wanted, check.command, texts.get):
                 groups.append(own)
         if not programs:
             return results
         plain = join_programs(programs, [*await self._workspaces.paths(task.tree), *(probe.path for probe in chosen)])
         await asyncio.to_thread(write_files, workspace.root, plain.files)
-        argv = to_argv(run_in_folder(_find_top(workspace), plain.command))
-        timeout = min(SECONDS * len(programs), task.rules.check_timeout)
         fails: dict[str, str] = {}
         for _ in range(2):
             say(f"{len(passed)} that pass, once more as a plain program")  # What it prints is not for people.
-            ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=task.rules.kept)
-            said = read_result(ran.output.decode("utf-8", "replace"), ran.exit_status, plain).failures
+            ran, text = await self._run(plain.command, workspace, task.rules, SECONDS * len(programs))
+            said = read_result(text, ran.exit_status, plain).failures
             fails = {
                 probe.name: line
                 for number, _, line in (one.partition(" ") for one in sorted(said))
@@ -163,6 +147,15 @@ class Prober:
             if not fails:
                 return results
         return [probe_forms.unmask(result, fails.get(result.name, "")) for result in results]
+
+    async def _run(
+        self, command: str, workspace: Workspace, rules: Rules, seconds: float, say: Say = lambda line: None
+    ) -> tuple[Finished, str]:
+        """How a command ended at the top of a checkout, and what it printed."""
+        at = "" if workspace.folder == workspace.root else str(workspace.root)
+        timeout, argv = min(seconds, rules.check_timeout), to_argv(run_in_folder(at, command))
+        ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say)
+        return ran, await asyncio.to_thread(decode_output, ran.output)
 
     async def _find_framework(self, task: Task, check: Check) -> Check:
         """The check whose framework probes are written in: the project's own, where the step's is a plain command."""

@@ -8,7 +8,6 @@ from functools import lru_cache
 
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, find_language
 from bough.core.verdict.test_files import is_watched
-from bough.core.verdict.texts import ComparableTexts
 from bough.ports import Contents, Workspaces
 
 KEPT = 8
@@ -63,11 +62,6 @@ class TreeTexts(Mapping[str, str]):
             return
         texts = self.contents.read(list(wanted))
         self._known |= {id: texts.get(path, "") for path, id in wanted.items()}
-
-    def differing(self, other: ComparableTexts) -> set[str]:
-        assert isinstance(other, TreeTexts), "both are of trees"
-        paths = self.contents.differing(other.contents)
-        return {path for path in paths if watched(path, self._command) or watched(path, other._command)}
 
 
 @lru_cache(maxsize=8)

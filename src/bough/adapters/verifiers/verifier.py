@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.ask_original_tests import OriginalTests
-from bough.adapters.verifiers.check_environment import CheckEnvironment, Read
+from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.check_runner import CheckRunner, Say, Work
 from bough.adapters.verifiers.claim import ClaimTest
 from bough.adapters.verifiers.judge import Judge, rule_without_check
@@ -33,20 +33,13 @@ from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import find_language, find_runner
 from bough.core.verdict.stated_commands import rank_told
 from bough.core.verdict.test_files import is_code, is_foreign, is_product
+from bough.core.verdict.texts import Read
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 BROKEN = "}}} )))\n"
 MOST_BROKEN = 500
 MOST_TOLD = 60
 """Files that say how a project is tested, and are read for it."""
-
-
-def _guess_product(paths: Sequence[str]) -> list[str]:
-    """The sources of a language that nobody wrote a record for: files with the commonest suffix
-    of those that are neither data nor tests."""
-    others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
-    suffixes = Counter(find_suffix(path) for path in others)
-    return [path for path in others if suffixes and find_suffix(path) == suffixes.most_common(1)[0][0]]
 
 
 class CheckFinder:
@@ -110,7 +103,11 @@ class CheckFinder:
     async def break_product(self, tree: str) -> str:
         """The tree with text in its product code that no language reads."""
         paths = [path for path in await self._workspaces.paths(tree) if not is_foreign(path)]
-        product = [path for path in paths if is_product(path) and is_code(path)] or _guess_product(paths)
+        # In a language that nobody wrote a record for, the commonest suffix of what is neither data nor a test.
+        others = [path for path in paths if find_suffix(path) not in ("", *DATA) and not is_test_path(path)]
+        common = Counter(map(find_suffix, others)).most_common(1)
+        guessed = [path for path in others if find_suffix(path) == common[0][0]]
+        product = [path for path in paths if is_product(path)] or guessed
         return await self._workspaces.graft(tree, tree, (), dict.fromkeys(product[:MOST_BROKEN], BROKEN))
 
     async def count_test_files(self, task: Task) -> int:
@@ -145,7 +142,7 @@ class ProjectVerifier:
         self._runner = CheckRunner(sandbox, workspaces, texts, home, environment)
         self._originals = OriginalTests(workspaces, texts, self._runner)
         claim = ClaimTest(workspaces, texts, self._runner, self._originals)
-        self._judge = Judge(texts, self._runner, self._originals, claim)
+        self._judge = Judge(workspaces, texts, self._runner, self._originals, claim)
         self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -175,12 +172,12 @@ class ProjectVerifier:
         best = (await self._choose(task, kept))[0] if kept else check
         now = await self._run_at_base(run, task, best, progress, fresh)
         if len(kept) > 1 and now.is_telling:  # An earlier process found out which one runs here.
-            return self._tell(task, *self._prefer(check, kept[0][1], best, now))
+            return self._environment.told(task, *self._prefer(check, kept[0][1], best, now))
         if best is not check:
             now = await self._run_at_base(run, task, check, progress, fresh)
         if not now.ran_tests:
             check, now = await self._try_others(run, task, check, now, progress, fresh)
-        return self._tell(task, check, now)
+        return self._environment.told(task, check, now)
 
     async def _run_at_base(self, run: Run, task: Task, check: Check, say: Say, fresh: bool) -> Baseline:
         if fresh:
@@ -195,9 +192,6 @@ class ProjectVerifier:
         others = await self._finder.list_others(task, check)
         found = ((each, self._runner.baselines.look(task.base, each)) for each in others)
         return [(check, first), *((each, known) for each, known in found if known is not None)]
-
-    def _tell(self, task: Task, check: Check, known: Baseline) -> BaseChecked:
-        return self._environment.told(check, known, task.rules.accept_failing, task.step.instructions)
 
     async def _try_others(
         self, run: Run, task: Task, check: Check, known: Baseline, say: Say, fresh: bool
@@ -240,7 +234,7 @@ class ProjectVerifier:
         if check is None or known is None:
             return None
         best, known = await self._choose(task, await self._list_kept(task, check) or [(check, known)])
-        return self._tell(task, best, known), self._runner.baselines.find_time(task.base, best)
+        return self._environment.told(task, best, known), self._runner.baselines.find_time(task.base, best)
 
     def prefer(self, command: str, scouted: bool = False) -> None:
         self._finder.preferred, self._finder.scouted = command, scouted
@@ -254,12 +248,11 @@ class ProjectVerifier:
         if not known.ran_tests:
             return "no test was seen in its output"
         broken = await self._finder.break_product(task.base)
-        on_broken = await self._runner.once(work, broken, progress)
-        now = on_broken.known()
+        now = (await self._runner.once(work, broken, progress)).known
         if now.exit_status == 0 and now.ran_tests >= known.ran_tests:
             return "it passes on a broken product, too"
         self.prefer(command, scouted=True)
-        return replace(self._tell(task, check, known), scouted=True)
+        return replace(self._environment.told(task, check, known), scouted=True)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         if check is None or not task.step.requires_testing:

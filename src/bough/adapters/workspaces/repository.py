@@ -15,7 +15,6 @@ from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, f
 from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.core.errors import WorkspaceError
-from bough.ports import Contents
 
 REMEMBERED = 8
 
@@ -202,10 +201,6 @@ class TreeContents:
         found = {format_path(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
         contents = self._repository.git.blobs(list(found.values()))
         return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
-
-    def differing(self, other: Contents) -> list[str]:
-        assert isinstance(other, TreeContents)
-        return [format_path(path) for path, _, _ in find_differing(self._found, other._found)]
 
 
 def _beginning(pieces: Iterator[bytes]) -> bytes:

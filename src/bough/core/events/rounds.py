@@ -62,6 +62,10 @@ class ModelAnswered(Event, frozen=True):
     """Tokens that fit into the model's window; 0: unknown."""
     repaired: tuple[str, ...] = ()
     """Slips in the files of a text answer that bough repaired: the calls have them repaired, the text does not."""
+    others: tuple[str, ...] = ()
+    """Further answers to the same question, which the next attempts try."""
+    spare: bool = False
+    """It is one of these: nothing was asked, and nothing is paid."""
 
 
 class MessageAdded(Event, frozen=True):

@@ -42,6 +42,7 @@ def _apply_check_finished(task: Task, event: e.CheckFinished) -> Task:
             endless=task.acceptance.endless or (verdict.exit_status is None and seconds > 0),
             longest=max(task.acceptance.longest, seconds if verdict.exit_status is not None else 0.0),
             best=verdict if no_worse else best,
+            refuted=task.acceptance.refuted | ({verdict.tree} if verdict.ruling == "failed" else set()),
         ),
     )
 

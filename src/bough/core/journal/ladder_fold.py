@@ -19,8 +19,8 @@ EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
 def _apply_escalated(task: Task, event: e.Escalated) -> Task:
     rung, pattern = event.decision.rung, event.trouble.pattern
     taken, nudged = task.ladder.taken, task.progress.nudged
-    tactics = task.ladder.tactics
-    if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None:
+    tactics, spare = task.ladder.tactics, rung == "attempts" and bool(task.ladder.spare)
+    if rung == "attempts" and event.trouble.cause == "faults" and task.attempt is not None and not spare:
         # A view that led to an unusable answer does so again on the same task, in half of the cases and more.
         tactics = count_tactic(tactics, task.attempt.tactic)
     return replace(
@@ -29,7 +29,7 @@ def _apply_escalated(task: Task, event: e.Escalated) -> Task:
             task.ladder,
             trouble=event.trouble,
             rung=event.decision,
-            taken=taken | {rung: taken.get(rung, 0) + 1},
+            taken=taken | {rung: taken.get(rung, 0) + (not spare)},
             soft_rounds=0,
             tactics=tactics,
         ),

@@ -50,7 +50,10 @@ def _apply_attempt_started(task: Task, event: e.AttemptStarted) -> Task:
             transport_failures=0,
             protocols=task.models.protocols | ({event.tier: event.protocol} if event.may_change else {}),
         ),
-        ladder=replace(task.ladder, tactics=count_tactic(task.ladder.tactics, event.tactic)),
+        # What is left of several answers is for further attempts only, and the tactic that brought them is counted.
+        ladder=task.ladder
+        if task.ladder.spare and rung == "attempts"
+        else replace(task.ladder, tactics=count_tactic(task.ladder.tactics, event.tactic), spare=()),
         round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
         progress=replace(task.progress, attempts=number, memory=StuckMemory(), signal=None, nudged=frozenset()),
         plan=replace(task.plan, split=()),
@@ -118,8 +121,14 @@ def _apply_model_answered(task: Task, event: e.ModelAnswered) -> Task:
             faults=task.round.faults + 1 if faulty else task.round.faults,
         ),
         models=replace(task.models, transport_failures=0, retry_at=0.0),
-        budget=replace(task.budget, spend=task.budget.spend.called(event.usage, event.cost, event.seconds)),
     )
+    if event.spare:  # Nothing was asked, so that it is no round of the budget's.
+        attempt, spare = get_attempt(task), task.ladder.spare[1:]
+        task = replace(task, attempt=replace(attempt, rounds=1), ladder=replace(task.ladder, spare=spare))
+    else:
+        spend = task.budget.spend.called(event.usage, event.cost, event.seconds)
+        ladder = replace(task.ladder, spare=event.others)
+        task = replace(task, budget=replace(task.budget, spend=spend), ladder=ladder)
     return task if event.calls else _watch_round(task)
 
 

@@ -54,6 +54,9 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     attempts: int = 24
     """Further attempts at a task whose check fails, if its model uses the text protocol: a small model that is wrong
     rarely finds out why. 1: none."""
+    answers: int = 8
+    """Answers that such an attempt asks for at once, where the server gives several to one question: the question is
+    most of the cost. Each is tried; together they count as one attempt."""
     tactics: tuple[Tactic, ...] = get_args(Tactic)
     """How these attempts may be made."""
     nudges: int = 12
@@ -127,6 +130,8 @@ class Situation(Struct, frozen=True):
     """A check has told wrong work from right."""
     attempted: bool = False
     """It is itself one of several attempts."""
+    spare: bool = False
+    """An answer to the last question was paid for and not tried yet."""
     hinted: bool = False
     """The person has answered, and no plan has used the answer yet."""
 
@@ -158,10 +163,9 @@ class Situation(Struct, frozen=True):
             and (self.provable or (self.trouble.cause == "faults" and self.times("attempts") < UNUSABLE))
             and not self.attempted
             and not self.parent
-            and self.rounds_left > 0
             and "attempts" in self.rules.rungs
-            and self.times("attempts") < self.rules.attempts
             and self.rules.attempts > 1
+            and (self.spare or (self.rounds_left > 0 and self.times("attempts") < self.rules.attempts))
         )
 
     @property

@@ -120,6 +120,11 @@ class Task(Struct, frozen=True):
         return self.attempt is not None and self.attempt.protocol == "text"
 
     @property
+    def takes_spare(self) -> bool:
+        """The agent's next answer is one that was paid for with the last question."""
+        return bool(self.ladder.spare) and self.attempt is not None and self.attempt.rounds == 0
+
+    @property
     def check_timeout(self) -> float:
         """Seconds that the next check may take. A small model that has written a loop without an end writes it again,
         and each would take all the time there is: after the first, a check gets ten times what others took."""
@@ -206,4 +211,5 @@ class Task(Struct, frozen=True):
             and self.acceptance.verdict is not None
             and self.acceptance.verdict.ruling == "failed",
             attempted=self.step.attempt > 0,
+            spare=bool(self.ladder.spare),
         )

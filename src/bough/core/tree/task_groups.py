@@ -117,6 +117,8 @@ class TaskLadder(Struct, frozen=True):
     """How often each rung was taken."""
     tactics: dict[str, int] = {}
     """How often each tactic was tried."""
+    spare: tuple[str, ...] = ()
+    """Further answers to the last question, which were paid for and not tried yet."""
     soft_rounds: int = 0
     """Rounds since the last rung, since the current agent started, or since more tests passed than ever before."""
 
@@ -205,6 +207,8 @@ class TaskAcceptance(Struct, frozen=True):
     """A check was stopped because of its time."""
     longest: float = 0.0
     """Seconds of the longest check that ended by itself."""
+    refuted: frozenset[str] = frozenset()
+    """The trees with which the check failed."""
     repairs: int = 0
     probe_repairs: int = 0
     """How many of the repairs were for failing probes."""

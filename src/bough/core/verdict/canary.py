@@ -10,8 +10,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 
 from bough.core.verdict.expectations import apply_changes
+from bough.core.verdict.original_tests import find_file
 from bough.core.verdict.references import names_path
-from bough.core.verdict.registry import NEUTRAL, find_language
+from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import expand_command, is_code, is_data, is_foreign, is_test_file
 
 MOST = 20
@@ -32,20 +33,29 @@ def falsify_expectations(texts: Mapping[str, str], tests: Collection[str]) -> tu
     them."""
     wrong: dict[str, str] = {}
     done: set[str] = set()
-    unnamed = {test for test in tests if find_language(test.partition("::")[0]) is NEUTRAL}
-    loose = {test for test in unnamed if not any(is_test_of(test, path) for path in texts)}
-    for path in texts:
-        language = find_language(path)
-        # Some runners name a test by its package or class, which is no file: then by what it is called there.
-        own = [test for test in tests if language.holds_test(test, path) or (test in loose and is_test_file(path))]
-        if not own:
-            continue
-        names = {test: language.name_within_file(test, path) for test in own}
-        changes, found = language.falsify(texts[path], {*names.values()}, False)
+    for path, names in find_tests(texts, tests).items():
+        changes, found = find_language(path).falsify(texts[path], {*names.values()}, False)
         if changes:
             wrong[path] = apply_changes(texts[path], changes)
             done |= {test for test, name in names.items() if name in found}
     return wrong, done
+
+
+def find_tests(texts: Mapping[str, str], tests: Collection[str]) -> dict[str, dict[str, str]]:
+    """The tests of each file that has any, with their names there."""
+    files = {test: find_file(test) for test in tests}
+    held = {
+        path: {test for test in tests if path == files[test] or (files[test] not in texts and is_test_of(test, path))}
+        for path in texts
+    }
+    # Some runners name a test by its package or class, which is no file, or not at all.
+    loose = {*tests}.difference(*held.values())
+    found = {path: own | loose if is_test_file(path) else own for path, own in held.items()}
+    return {
+        path: {test: find_language(path).name_within_file(test, path) for test in sorted(own)}
+        for path, own in found.items()
+        if own
+    }
 
 
 def falsify_files(texts: Mapping[str, str], command: str, singly: bool = False) -> list[dict[str, str]]:

@@ -46,9 +46,10 @@ def cut_middle(text: str, size: int) -> str:
 
 
 def make_case(
-    name: str, outcome: CaseOutcome, message: str = "", trace: str = "", seconds: float = 0.0, root: str = ""
+    name: str, outcome: CaseOutcome, message: str | None = None, trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
-    """A case that is safe to keep, whatever the runner wrote."""
+    """A case that is safe to keep, whatever the runner wrote. `message`: None for the first line of the trace."""
+    message = trace.strip().partition("\n")[0] if message is None else message
     clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
     if len(clean) > _LONGEST_ID:
         clean = f"{clean[: _LONGEST_ID - 17]}~{sha256(clean.encode()).hexdigest()[:16]}"
@@ -107,6 +108,7 @@ def count_told(output: str) -> int:
     """How many tests an output of no known runner speaks of: numbers before words that mean tests, or lines with one
     outcome each."""
     named = r"tests?|specs?|examples?|assertions?|cases?|successes|checks?|pass(?:ed|ing)|ok"
+    output = output[-_READ:]
     numbers = re.findall(rf"(?im)\b(\d{{1,6}})\s+(?:\w+\s+)?(?:{named})\b", output)
     outcome = r"(?:not )?ok|OK|PASS(?:ED)?|SUCCESS|FAIL(?:ED|URE)?|[✓✔√✗✘]"
     said = strip_ansi(output)
@@ -140,9 +142,9 @@ class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """The output has the runner's closing lines, which some plugins and options suppress."""
     exit_status: int | None
     refuted: str = ""
-    """The output of a run that an assertion refuted, as a hash; empty: it shows no such thing."""
+    """What `original_tests.hash_refutation` makes of the output."""
     rewritten: tuple[str, ...] = ()
-    """Code that the check itself regenerates."""
+    """Code that the check replaced while it ran."""
     ended: bool = False
     """The runner left behind what it leaves at the end of a session."""
     seconds: float = 0.0
@@ -189,32 +191,14 @@ class CheckRun(Struct, frozen=True):
     """One whole run of a check."""
 
     finished: Finished
-    report: Report
     text: str
-    closed: bool
-    """The output has the runner's closing lines."""
-    refuted: str = ""
-    """What `original_tests.hash_refutation` makes of its output."""
-    rewritten: tuple[str, ...] = ()
-    """Code that it replaced while it ran."""
-    ended: bool = False
-    """It left behind what its runner writes at the end of a session."""
+    known: Baseline
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not part of the tree: it was removed before."""
 
-    def known(self) -> Baseline:
-        finished = self.finished
-        told = count_told(self.text[-_READ:]) if self.report.how == "exit status" else 0
-        return Baseline(
-            self.report,
-            self.closed,
-            finished.exit_status,
-            self.refuted,
-            self.rewritten,
-            self.ended,
-            finished.seconds,
-            told=told,
-        )
+    @property
+    def report(self) -> Report:
+        return self.known.report
 
 
 class MixedRun(Struct, frozen=True):

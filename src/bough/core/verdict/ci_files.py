@@ -22,7 +22,7 @@ _SCRIPTS = (
 """Keys of texts that run something."""
 _DEEPEST = 60
 """Levels of an outline: a file with more is none, and must not use up the stack."""
-_ELSEWHERE = r"(?i)\b(?:windows|macos|osx|freebsd)\b"
+_ELSEWHERE, _HERE = r"(?i)\b(?:windows|macos|osx|freebsd)\b", r"!|\b(?:ubuntu|linux|not|ne)\b|\|\|"
 _TOP = r"^\$(?:\{\{.*?\}\}|\{\w+\}|\([\w.]+\)|\w+)/?"
 """How CI services call the folder of the project: by a variable of their own."""
 
@@ -41,10 +41,12 @@ class CodeBlock(NamedTuple):
 class _Node:
     """A key, an item or the whole of an outline."""
 
-    def __init__(self, key: str = "", text: str = "") -> None:
+    def __init__(self, above: _Node | None = None, key: str = "") -> None:
         self.key = key
-        self.text = text
+        self.text = ""
         self.inner: list[_Node] = []
+        if above is not None:
+            above.inner.append(self)
 
     def find(self, *path: str) -> str:
         """The text at a path of keys; empty: there is none."""
@@ -61,7 +63,8 @@ def list_scripts(text: str) -> Iterator[CodeBlock]:
 
 def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) -> Iterator[CodeBlock]:
     keys = {one.key for one in node.inner}
-    if any(_is_elsewhere(one.text) for one in node.inner if one.key in _CONDITIONS):
+    conditions = (one.text for one in node.inner if one.key in _CONDITIONS)
+    if any(re.search(_ELSEWHERE, said) and not re.search(_HERE, said) for said in conditions):
         return
     named = next((one.text for one in node.inner if one.key in _NAMES and one.text), "")
     placed = next((one.text for one in node.inner if one.key in _FOLDERS and one.text), "")
@@ -79,12 +82,6 @@ def _walk(node: _Node, folder: str, name: str, job: int, jobs: Iterator[int]) ->
             yield from _walk(one, folder, said, job, jobs)
 
 
-def _is_elsewhere(condition: str) -> bool:
-    return re.search(_ELSEWHERE, condition) is not None and not re.search(
-        r"!|\b(?:ubuntu|linux|not|ne)\b|\|\|", condition
-    )
-
-
 def _read_outline(lines: Sequence[str]) -> _Node:
     top = _Node()
     open_nodes: list[tuple[int, _Node]] = [(-1, top)]
@@ -98,13 +95,13 @@ def _read_outline(lines: Sequence[str]) -> _Node:
         while (rest == "-" or rest.startswith("- ")) and len(open_nodes) < _DEEPEST:
             while open_nodes[-1][0] >= indent:
                 open_nodes.pop()
-            open_nodes.append((indent, _add(open_nodes[-1][1], _Node())))
+            open_nodes.append((indent, _Node(open_nodes[-1][1])))
             inside = rest[1:].lstrip()
             indent, rest = indent + len(rest) - len(inside), inside
         if (found := re.match(_KEY, rest)) and len(open_nodes) < _DEEPEST:
             while open_nodes[-1][0] >= indent:
                 open_nodes.pop()
-            open_nodes.append((indent, _add(open_nodes[-1][1], _Node(found[1] or found[2] or found[3]))))
+            open_nodes.append((indent, _Node(open_nodes[-1][1], found[1] or found[2] or found[3])))
             rest = (found[4] or "").strip()
         indent, node = open_nodes[-1]
         if re.fullmatch(r"[|>][-+\d]*(?:\s+#.*)?", rest):
@@ -112,11 +109,6 @@ def _read_outline(lines: Sequence[str]) -> _Node:
         else:  # A text goes on on the next line.
             node.text = f"{node.text} {rest}".strip()
     return top
-
-
-def _add(parent: _Node, node: _Node) -> _Node:
-    parent.inner.append(node)
-    return node
 
 
 def _read_block(lines: Sequence[str], at: int, indent: int, *, folded: bool) -> tuple[str, int]:

@@ -7,7 +7,7 @@ that nobody said how to prove this task, which is never a pass.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
 from shlex import quote
 
 from msgspec.structs import replace
@@ -15,25 +15,20 @@ from msgspec.structs import replace
 from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
-from bough.core.verdict.paths import find_stem, last_segment, parent_folder
+from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_check import find_file_check, find_runner_behind, list_project_checks, rank_suffix
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.registry import RUNNERS
+from bough.core.verdict.texts import Read
 
 
 def discover_check(
-    step: Step,
-    task: str,
-    files: Collection[str],
-    read: Callable[[str], str | None],
-    folder: str = "",
-    own: str = "",
-    preferred: str = "",
+    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = "", preferred: str = ""
 ) -> Check | None:
     """The check of a task and why it was chosen; None when none is found.
 
     `preferred` is the project's own command that was found to work. `files` are the workspace's files as relative
-    paths, `read` gives the text of one (None when it does not exist or is not text). In order: the step's
+    paths. In order: the step's
     `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*` or
     `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project around `folder`,
     the person's folder. The id is the last segment of the task's path, in which dashes and underscores
@@ -44,7 +39,7 @@ def discover_check(
 
 
 def list_checks(
-    step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
+    step: Step, task: str, files: Collection[str], read: Read, folder: str = "", own: str = ""
 ) -> list[Check]:
     """The candidates for the check of a task, the most trusted first. What somebody said has no other."""
     look = ProjectFiles(files, read)
@@ -52,42 +47,32 @@ def list_checks(
         why = "you gave it" if task == GOAL else "its step names it"
         return [Check(step.test_command, why, find_runner_behind(step.test_command, look))]
     name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
-    found = _find_stated(step, look) or (_find_named_after(name, look) if name else None)
+    # A file outside the workspace, or in a language without a runner, cannot be the check.
+    path = posixpath.normpath((step.test_file or "").strip() or "/")
+    inside = not path.startswith("/") and ".." not in path.split("/")
+    found = find_file_check(path, look) if inside else None
+    found = replace(found, why=f"its step names {path}") if found else _find_named_after(name, look) if name else None
     if found is None and own.strip():
         return [Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))]
     return [found] if found else list_project_checks(look, folder)
 
 
-def _find_stated(step: Step, look: ProjectFiles) -> Check | None:
-    """The step's `test_file`. One outside the workspace, or in a language without a runner, cannot be the check."""
-    path = posixpath.normpath(step.test_file.strip()) if step.test_file and step.test_file.strip() else ""
-    if not path or path.startswith("/") or ".." in path.split("/"):
-        return None
-    check = find_file_check(path, look)
-    return replace(check, why=f"its step names {path}") if check else None
-
-
 def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
-    for path in look:
-        named = parent_folder(path) == "tests" and _normalize_name(find_stem(path)) == f"test_{name}"
-        if check := find_file_check(path, look) if named else None:
-            return replace(check, why=f"{path}, named after the task")
+    usual = [path for path in look if parent_folder(path) == "tests"]
+    if check := _find_among(usual, {f"test_{name}"}, look):
+        return check
     for runner in RUNNERS:
         file, known = runner.find_targets(look)
         target = next((target for target in sorted(known) if _normalize_name(target) == f"test_{name}"), "")
         if target:
             return Check(f"{runner.name} {quote(target)}", f"the target {target} of {file}", "")
-    return _find_anywhere(name, look)
+    # Also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them.
+    return _find_among(look, {f"test_{name}", f"{name}_test", f"{name}_spec"}, look)
 
 
-def _find_anywhere(name: str, look: ProjectFiles) -> Check | None:
-    """`{id}_test.*` and `test_{id}.*`, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them."""
-    named = {f"test_{name}", f"{name}_test", f"{name}_spec"}
-    fitting = [
-        path
-        for path in look
-        if _normalize_name(last_segment(path).rpartition(".")[0]) in named and rank_suffix(path) >= 0
-    ]
+def _find_among(paths: Iterable[str], names: Collection[str], look: ProjectFiles) -> Check | None:
+    named = (path for path in paths if _normalize_name(last_segment(path).rpartition(".")[0]) in names)
+    fitting = [path for path in named if rank_suffix(path) >= 0]
     for path in sorted(fitting, key=lambda path: (rank_suffix(path), path.count("/"), path)):
         check = find_file_check(path, look)
         if check:

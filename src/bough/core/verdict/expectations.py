@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from bough.core.verdict.language import Language, Spans
 
@@ -41,6 +42,7 @@ _REFUSES = (
 ).replace("LITERAL", _LITERAL)
 """A condition under which a test reports a failure itself."""
 _EQUALS = r"(\s*(?:===?|=:=|\beq\b|-eq|(?<![=<>!~+*/-])=(?![=~>]))\s*)"
+_TOKEN = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|[()\[\]{},;#\n]|\|\||&&"
 _LONGEST = 12
 """Lines of one assertion."""
 
@@ -67,9 +69,7 @@ def make_other_value(value: object) -> object:
 def falsify_lines(text: str, wanted: set[str], script: bool, language: Language) -> tuple[Spans, set[str]]:
     """See `Language.falsify`."""
     lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, lines))]
     blocks = {"": (0, len(lines))} if script else {name: find_test(lines, name) for name in wanted}
     changes: Spans = []
     done: set[str] = set()
@@ -85,7 +85,9 @@ def falsify_lines(text: str, wanted: set[str], script: bool, language: Language)
 
 def find_test(lines: Sequence[str], name: str) -> tuple[int, int] | None:
     """The lines of the test of this name, when there is exactly one."""
-    heads = [at for at, line in enumerate(lines) if _names_test(line, name)]
+    named = rf"([\"'`]){re.escape(name)}\1|(?<![\w.]){re.escape(name)}\s*(?:\(|\{{|=|:|$)"
+    starts = rf"{_HEAD}|\bpublic\b"
+    heads = [at for at, line in enumerate(lines) if name and re.search(named, line) and re.search(starts, line)]
     if not heads:  # a runner may put the titles of the groups around it in front
         titles = ((at, hit[2]) for at, line in enumerate(lines) for hit in re.finditer(r"([\"'`])(.{3,}?)\1", line))
         heads = [at for at, title in titles if name.endswith(title) and re.search(_HEAD, lines[at])]
@@ -100,12 +102,6 @@ def find_test(lines: Sequence[str], name: str) -> tuple[int, int] | None:
         if re.match(r"\s*[)\]}]", lines[end - 1]) and _find_indent(lines[end - 1]) <= indent:
             break
     return heads[0], end
-
-
-def _names_test(line: str, name: str) -> bool:
-    quoted = re.search(rf"([\"'`]){re.escape(name)}\1", line)
-    plain = re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:\(|\{{|=|:|$)", line)
-    return bool(name) and bool(quoted or plain) and re.search(rf"{_HEAD}|\bpublic\b", line) is not None
 
 
 def _find_indent(line: str) -> int:
@@ -162,33 +158,22 @@ def _find_expected(text: str, language: Language) -> Iterator[tuple[int, int, st
 
 def _split_arguments(text: str, at: int) -> list[tuple[int, int]]:
     """The arguments of a call after its name, in brackets or up to the end of the line."""
-    while at < len(text) and text[at] in " \t":
-        at += 1
-    closing = {"(": ")", "[": "]", "{": "}"}
+    at += len(text[at:]) - len(text[at:].lstrip(" \t"))
     enclosed = text[at : at + 1] == "("
-    start, found, open_now = at + enclosed, [], 0
-    at = start
-    while at < len(text):
-        if quoted := re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'").match(text, at):
-            at = quoted.end()
-            continue
-        letter = text[at]
-        if letter in closing:
+    start, end, found, open_now = at + enclosed, len(text), [], 0
+    for token in re.compile(_TOKEN).finditer(text, start):
+        if token[0] in ("(", "[", "{"):
             open_now += 1
-        elif letter in closing.values():
-            if open_now == 0:
-                break
+        elif token[0] in (")", "]", "}"):
             open_now -= 1
-        elif open_now == 0 and (
-            letter == "," or (not enclosed and (letter in "\n;#" or text[at : at + 2] in ("||", "&&")))
-        ):
-            found.append((start, at))
-            start = at + 1
-            if letter != ",":
-                break
-        at += 1
-    found.append((start, at))
-    return [_trim(text, *span) for span in found if text[slice(*span)].strip()]
+        ends = open_now < 0 or (not enclosed and not open_now and token[0] in ("\n", ";", "#", "||", "&&"))
+        if ends:
+            end = token.start()
+            break
+        if token[0] == "," and not open_now:
+            found.append((start, token.start()))
+            start = token.end()
+    return [_trim(text, *span) for span in (*found, (start, end)) if text[slice(*span)].strip()]
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:

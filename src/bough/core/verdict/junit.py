@@ -18,7 +18,9 @@ LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
 MOST_TEXT = 20_000
 """Characters of one failure's text that are kept; `make_case` cuts further."""
-_OUTCOMES: dict[str, CaseOutcome] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+_MOST_MARKS = 100
+_MARKS: dict[str, CaseOutcome] = {"skipped": "skipped", "failure": "failed", "error": "error"}
+"""What may be said of a case. The last one counts: of a failure and an error, the error is more telling."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -68,9 +70,8 @@ class _JUnitReader:
         self._root = root
         self._depth = 0
         self._case: dict[str, str] | None = None
-        self._outcome: CaseOutcome = "passed"
-        self._todo = False
-        self._message = ""
+        self._marks: list[tuple[str, dict[str, str]]] = []
+        """What is said of the case, and how."""
         self._text: list[str] = []
         self._room = 0
 
@@ -84,24 +85,10 @@ class _JUnitReader:
         if self._depth == 1:
             self.is_junit = name in ("testsuites", "testsuite")
         elif name == "testcase" and self._case is None:
-            self._begin(attributes)
-        elif name in _OUTCOMES and self._case is not None:
-            self._found(_OUTCOMES[name], attributes)
-
-    def _begin(self, attributes: dict[str, str]) -> None:
-        self._case, self._message, self._text, self._room = attributes, "", [], 0
-        self._outcome = "skipped" if attributes.get("status") in ("notrun", "disabled") else "passed"
-        self._todo = False
-
-    def _found(self, outcome: CaseOutcome, attributes: dict[str, str]) -> None:
-        self._todo |= outcome == "skipped" and attributes.get("type") == "todo"
-        if outcome == "skipped":
-            self._outcome = "skipped" if self._outcome == "passed" else self._outcome
-            return
-        # Of a failure and an error in one test, the error is more telling and counts.
-        self._outcome = "error" if "error" in (outcome, self._outcome) else "failed"
-        self._message = self._message or attributes.get("message", "") or attributes.get("type", "")
-        self._room = max(MOST_TEXT - sum(map(len, self._text)), 0)
+            self._case, self._marks, self._text, self._room = attributes, [], [], 0
+        elif name in _MARKS and self._case is not None and len(self._marks) < _MOST_MARKS:
+            self._marks.append((name, attributes))
+            self._room = max(MOST_TEXT - sum(map(len, self._text)), 0) if name != "skipped" else 0
 
     def text(self, text: str) -> None:
         if self._room > 0 and self._case is not None:
@@ -110,28 +97,32 @@ class _JUnitReader:
 
     def end(self, name: str) -> None:
         self._depth -= 1
-        if name in _OUTCOMES:
+        if name in _MARKS:
             self._room = 0
         elif name == "testcase" and self._case is not None:
             self.cases.append(self._build_case(self._case))
             self._case = None
 
     def _build_case(self, attributes: dict[str, str]) -> Case:
-        outcome: CaseOutcome = "skipped" if self._todo else self._outcome
+        kinds = {kind for kind, _ in self._marks}
+        todo = any(kind == "skipped" and said.get("type") == "todo" for kind, said in self._marks)
+        outcome: CaseOutcome = "skipped" if attributes.get("status") in ("notrun", "disabled") else "passed"
+        for kind, name in _MARKS.items():
+            outcome = name if kind in kinds else outcome
+        said = (each.get("message") or each.get("type", "") for kind, each in self._marks if kind != "skipped")
+        message = next(filter(None, said), "")
         try:
             seconds = float(attributes.get("time", "0").replace(",", ""))
         except ValueError:
             seconds = 0.0
         text = "".join(self._text)
-        if self._message == "collection failure" and (told := re.findall(r"^E +(\S.*)", text, re.MULTILINE)):
-            self._message = told[-1]
-        return make_case(self._make_id(attributes), outcome, self._message, text, seconds, self._root)
-
-    def _make_id(self, attributes: dict[str, str]) -> str:
+        if message == "collection failure" and (told := re.findall(r"^E +(\S.*)", text, re.MULTILINE)):
+            message = told[-1]
         file = attributes.get("file", "").replace("\\", "/").removeprefix("./")
         if self._root and file.startswith("/"):
             file = file.removeprefix(self._root.rstrip("/") + "/")
-        return self._identify(file, attributes.get("classname", ""), attributes.get("name", ""))
+        id = self._identify(file, attributes.get("classname", ""), attributes.get("name", ""))
+        return make_case(id, "skipped" if todo else outcome, message, text, seconds, self._root)
 
 
 def make_plain_id(file: str, group: str, name: str) -> str:

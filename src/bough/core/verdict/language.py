@@ -1,8 +1,8 @@
 """What bough has to know about a language, and nothing else.
 
-A new language is one file in `languages/` with a subclass of `Language` and an instance called `LANGUAGE`; its runners
-are subclasses of `Runner` in the same file. What a record leaves out is as in the neutral record, `Language` itself:
-names and folders that mean tests anywhere. A language that nobody wrote a record for is covered by that.
+A new language is one file in `languages/` with a subclass of `Language`; its runners are subclasses of `Runner` in the
+same file. What a record leaves out is as in the neutral record, `Language` itself: names and folders that mean tests
+anywhere. A language that nobody wrote a record for is covered by that.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from msgspec import Struct
 
 from bough.core.verdict.paths import find_suffix, last_segment, parent_folder
+from bough.core.verdict.texts import Read
 
 if TYPE_CHECKING:  # Only named here: a path is classified without them.
     from bough.core.verdict.project_files import ProjectFiles
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # Only named here: a path is classified without them.
 Spans = list[tuple[int, int, str]]
 """Spans of a text, and their replacements."""
 ReadText = Callable[[str], str]
+"""Gives the text of a file; empty: there is none."""
+Wanted = Collection[str] | None
+"""Names of tests; None: all of a file."""
 
 _STRING = r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`"
 _COMMENTS = {"//": r"//[^\n]*|/\*.*?\*/", "#": r"(?<!\S)#(?!!)[^\n]*", "--": r"--\[\[.*?\]\]|--[^\n]*"}
@@ -79,33 +83,20 @@ class Missing(Struct, frozen=True):
     """False: nothing says that it belongs here, so the work may have to provide it."""
 
     def __str__(self) -> str:
-        match self.kind:
-            case "command":
-                return f"the command `{self.name}` is not found"
-            case "version":
-                return f"it needs {self.name} or newer, and the one here is older"
-            case "network":
-                return f"it needs network access ({self.name}), which commands do not have"
-            case "service":
-                return f"nothing answers at {self.name}: a service the tests need is not running"
-            case "loopback":
-                return f"{self.name} answers on this machine, but commands cannot reach it"
-            case "submodule":
-                return f"the git submodule {self.name} is empty"
-            case "permission":
-                return f"commands may not use {self.name}"
-            case _:
-                named = f" ({self.why} names it)" if self.why else ""
-                return f"{self.name} is not installed{named}"
+        named = f" ({self.why} names it)" if self.why else ""
+        return _LACKING.get(self.kind, "{} is not installed").format(self.name) + named
 
 
-class Installation(Struct, frozen=True):
-    """Where a project's packages are on this machine, as far as an install hint needs it."""
-
-    environment: str = ""
-    """The environment that checks run in, as a phrase; empty: there is none."""
-    prefix: str = ""
-    """The folder of that environment."""
+_LACKING = {
+    "command": "the command `{}` is not found",
+    "version": "it needs {} or newer, and the one here is older",
+    "network": "it needs network access ({}), which commands do not have",
+    "service": "nothing answers at {}: a service the tests need is not running",
+    "loopback": "{} answers on this machine, but commands cannot reach it",
+    "submodule": "the git submodule {} is empty",
+    "permission": "commands may not use {}",
+}
+"""What is missing, by its kind; otherwise it is a package."""
 
 
 class Language:
@@ -241,11 +232,9 @@ class Language:
         `before`: the file as it was; `tests`: the task's; `failures`: what failed ones said of earlier attempts."""
         return text, []
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
-        """A plain program that does what these tests of a file do; None: there is none. `wanted`: None for all tests;
-        `command`: the check's; `read` gives another file of the tree."""
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
+        """A plain program that does what these tests of a file do; None: there is none. `command`: the check's; `read`
+        gives another file of the tree."""
         return None
 
     # ── what is missing ────────────────────────────────────────────────────────────────────────────────────────────
@@ -278,8 +267,9 @@ class Language:
         named = (path for path in manifests if re.search(self.dependency_files or r"(?!)", path))
         return next((path for path in named if re.search(wanted, manifests[path])), None)
 
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        """How to provide what is missing where the project does not say how, in one sentence."""
+    def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        """How to provide what is missing where the project does not say how, in one sentence. `environment`: the one
+        that checks run in, as a phrase, empty where there is none; `prefix`: its folder."""
         return f"Install {missing.name} first, where there is network access."
 
     # ── projects ───────────────────────────────────────────────────────────────────────────────────────────────────

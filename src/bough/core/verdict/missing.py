@@ -53,7 +53,10 @@ def find_missing(exit_status: int | None, command: str, text: str, report: Repor
         return None
     empty = None if report.passed else _find_empty_submodule(text, base)
     found = empty or _find_missing_command(exit_status, command, text, base)
-    found = found or (None if report.passed else _find_newer(text))
+    # A program that is older than the project allows, and the version that it asks for.
+    patterns = (language.too_old for language in LANGUAGES if language.too_old and not report.passed)
+    older = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
+    found = found or (Missing("version", " ".join(filter(None, older.groups()))) if older else None)
     if found is not None:
         return found
     failing = report.failing
@@ -137,13 +140,10 @@ def keep_aside(aside: Mapping[str, str], goal: str) -> dict[str, str]:
         id: lack
         for id, lack in aside.items()
         if not _is_named(lack.split(" ", 1)[0], goal)
-        and not any(_is_named(word, goal) for word in (last_segment(re.split(r"::|\[", id)[0]), _last_name(id)))
+        and not _is_named(last_segment(re.split(r"::|\[", id)[0]), goal)
+        and not _is_named(re.split(r"::| > |\.", id.partition("[")[0])[-1], goal)
         and not (about and lack.endswith(_UNDECLARED))
     }
-
-
-def _last_name(id: str) -> str:
-    return re.split(r"::| > |\.", id.partition("[")[0])[-1]
 
 
 def _normalize(message: str) -> str:
@@ -215,7 +215,8 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
     for name in reversed(names):
         # A bare word is a program of the PATH, even where a file has that name (`dune`).
         written = re.search(r"[./]", name) and name.removeprefix("./") in base.paths
-        own = written or ("/" in name and not _is_installed(name))
+        installed = name.startswith("/") or is_made_folder(parent_folder(name))
+        own = written or ("/" in name and not installed)
         if name and not own:
             # The language whose package managers install a program: it is known for that, or a manifest names it.
             program = last_segment(name)
@@ -223,17 +224,6 @@ def _find_missing_command(exit_status: int | None, command: str, text: str, base
             named = (each.name for each in LANGUAGES if each.find_declaration(program, base.manifests))
             return Missing("command", name, language=next(known, "") or next(named, ""))
     return None
-
-
-def _find_newer(text: str) -> Missing | None:
-    """A program that is older than the project allows, and the version that it asks for."""
-    patterns = (language.too_old for language in LANGUAGES if language.too_old)
-    found = next((hit for pattern in patterns if (hit := re.search(pattern, text))), None)
-    return Missing("version", " ".join(filter(None, found.groups()))) if found else None
-
-
-def _is_installed(path: str) -> bool:
-    return path.startswith("/") or is_made_folder(parent_folder(path))
 
 
 # ── hosts, services, permissions ────────────────────────────────────────────────────────────────────────────────────

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import Case, Disagreement, Report
+from bough.core.acceptance.verdict import Disagreement, Report
 from bough.core.verdict.check_run import CRASHED, Baseline
 from bough.core.verdict.registry import LANGUAGES, find_language, is_placeholder
 from bough.core.verdict.texts import find_block
@@ -45,16 +45,16 @@ def find_disagreements(
         return {THE_CHECK: Disagreement(THE_CHECK, said=said)} if said else {}
     still = {case.id for case in now.failing} if now is not None else set[str]()
     accepted = {case.id for case in baseline.report.failing if case.id in still or is_placeholder(case, runner)}
-    found = {case.id: _make_failing(case) for case in then.report.failing if case.id not in accepted}
+    found = {}
+    for case in then.report.failing:
+        said = _first_line(case.message)
+        if case.id not in accepted:
+            found[case.id] = Disagreement(case.id, find_file(case.id), said=said, asked=not re.match(_MOVED, said))
     found |= _find_missing(baseline, then, found)
-    if not found and (less := _explain_fewer(baseline, then)):
+    named = len(then.report.cases) >= then.report.passed + then.report.failed
+    if not found and not named and (less := _explain_fewer(baseline, then)):
         found = {THE_CHECK: Disagreement(THE_CHECK, said=less)}
     return found
-
-
-def _make_failing(case: Case) -> Disagreement:
-    said = _first_line(case.message)
-    return Disagreement(case.id, find_file(case.id), said=said, asked=not re.match(_MOVED, said))
 
 
 def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
@@ -78,19 +78,16 @@ def _find_missing(baseline: Baseline, then: Baseline, failing: Mapping[str, Disa
 
 
 def _explain_fewer(baseline: Baseline, then: Baseline) -> str:
-    named = len(then.report.cases) >= then.report.passed + then.report.failed
-    if named or then.report.passed >= baseline.report.passed:
-        return ""
-    return f"only {then.report.passed} tests pass, where {baseline.report.passed} passed at the base"
+    was, now = baseline.report.passed, then.report.passed
+    return f"only {now} tests pass, where {was} passed at the base" if now < was else ""
 
 
 def _compare_as_whole(baseline: Baseline, then: Baseline) -> str:
     """Compare two results whose tests have no names, and say how the later one is worse; empty: it is not."""
-    was, now = baseline.report, then.report
     ended = "it was killed" if then.exit_status is None else f"it ends with exit status {then.exit_status}"
     if then.exit_status == 0:
-        return f"only {now.passed} tests pass, where {was.passed} passed at the base" if now.passed < was.passed else ""
-    if baseline.exit_status == 0 or was.failed:
+        return _explain_fewer(baseline, then)
+    if baseline.exit_status == 0 or baseline.report.failed:
         return ended
     # All that is known is that it failed: it has to be seen to fail in the same way.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
@@ -100,11 +97,21 @@ def find_fixed(baseline: Baseline, then: Baseline) -> tuple[str, ...]:
     """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
     on the new code."""
     if then.report.cases:
-        failed = tuple(case.id for case in baseline.report.failing)
-        passing = (case.id for case in then.report.cases if case.outcome == "passed")
-        return tuple(id for id in passing if id in failed or find_file(id) in failed)
+        return tuple(find_carrying(then.report, baseline.report)[0])
     refused = baseline.exit_status is not None and 0 < baseline.exit_status < CRASHED
     return (THE_CHECK,) if refused and then.exit_status == 0 else ()
+
+
+def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
+    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
+    failed = {case.id for case in baseline.failing}
+    if not now.cases:
+        return sorted(failed), []
+    known = {case.id for case in baseline.cases}
+    passing = [case.id for case in now.cases if case.outcome == "passed"]
+    # A file that could not be loaded failed as a whole, under its own name.
+    fixed = [id for id in passing if id in failed or find_file(id) in failed]
+    return fixed, [id for id in passing if id not in known and id not in {*fixed}]
 
 
 def is_certain(baseline: Baseline, found: Mapping[str, Disagreement]) -> bool:

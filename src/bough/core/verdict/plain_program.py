@@ -8,18 +8,19 @@ relies on one; what it says then counts only when it says the same about the cod
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from shlex import quote
 from types import MappingProxyType
 
 from msgspec import Struct
 
-from bough.core.verdict.canary import falsify_expectations, is_test_of
-from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram
-from bough.core.verdict.original_tests import find_file, hash_refutation
+from bough.core.verdict.canary import falsify_expectations, find_tests
+from bough.core.verdict.language import BESIDE, ENDS, FAILS, PASSES, PROJECT, PlainProgram, Wanted
+from bough.core.verdict.original_tests import hash_refutation
 from bough.core.verdict.paths import find_suffix, last_segment, list_parents, parent_folder
 from bough.core.verdict.registry import find_language
 from bough.core.verdict.test_files import is_code, is_configuration, is_data, is_test_file, split_words
+from bough.core.verdict.texts import Read
 
 MOST_FILES = 5
 """Test files that become programs."""
@@ -30,17 +31,19 @@ LONGEST = 300
 UNABLE = 99
 """The exit status where there is no place for it."""
 _OWN = ("bough.toml", ".bough")
-_PLACE = """\
-[ "$(find {tops} -type f 2>/dev/null | head -n {largest} | wc -l)" -lt {largest} ] || exit {unable}
-d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{project}" || exit {unable}
-for e in {tops}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{project}/" || exit {unable}; done
-for e in * .[!.]*; do case $e in {own}) ;; *) [ -e "$d/{project}/$e" ] || ln -s "$PWD/$e" "$d/{project}/$e";; esac; done
-cd "$d/{project}" && rm -f -- {removed} || exit {unable}
-[ ! -d {beside} ] || mv {beside} ..
-find .. -type f -exec touch -t 202001010000 {{}} +
+_PLACE = f"""\
+[ "$(find {{tops}} -type f 2>/dev/null | head -n {2 * LARGEST} | wc -l)" -lt {2 * LARGEST} ] || exit {UNABLE}
+d=$(mktemp -d /tmp/XXXXXX) && mkdir "$d/{PROJECT}" || exit {UNABLE}
+for e in {{tops}}; do [ ! -e "$e" ] || cp -RP -- "$e" "$d/{PROJECT}/" || exit {UNABLE}; done
+for e in * .[!.]*; do
+  case $e in .git|{"|".join(_OWN)}) ;; *) [ -e "$d/{PROJECT}/$e" ] || ln -s "$PWD/$e" "$d/{PROJECT}/$e";; esac
+done
+cd "$d/{PROJECT}" && rm -f -- {{removed}} || exit {UNABLE}
+[ ! -d {BESIDE} ] || mv {BESIDE} ..
+find .. -type f -exec touch -t 202001010000 {{{{}}}} +
 for v in $(env | sed -n 's/^\\([A-Za-z0-9_]*\\(TEST\\|BOUGH\\)[A-Za-z0-9_]*\\)=.*/\\1/p') CI; do unset $v; done
-c={command}
-! timeout 1 true 2>/dev/null || t='timeout {seconds}'
+c={{command}}
+! timeout 1 true 2>/dev/null || t='timeout {LONGEST}'
 if script -qec true /dev/null >/dev/null 2>&1; then $t script -qec "$c" /dev/null; else $t sh -c "$c"; fi
 s=$?; cd / && chmod -R u+w "$d" && rm -rf "$d"; exit $s
 """
@@ -57,7 +60,7 @@ class PlainCheck(Struct, frozen=True):
     named: bool
     """It says which tests fail. Otherwise all of its output counts."""
     wrong: Mapping[int, Mapping[str, str]] = {}
-    """The tests of programs whose expected values are wrong, by the program's number and their names there."""
+    """The tests of programs whose expected values are wrong, by the program's number, with their names there."""
 
 
 Source = tuple[Mapping[str, str], Sequence[str]]
@@ -71,15 +74,14 @@ def make_plain_check(sources: Sequence[Source], paths: Collection[str], command:
     programs: list[PlainProgram] = []
     wrong: dict[int, Mapping[str, str]] = {}
     for texts, tests in sources:
-        for path, names in _find_tests(texts, tests).items():
-            programs += make_program(path, texts[path], names, command, texts.get, len(programs))
-        falsified, done = falsify_expectations(texts, tests) if tests else ({}, set())
-        for path, names in _find_tests({path: texts[path] for path in falsified}, sorted(done)).items():
-            made = make_program(path, falsified[path], names, command, texts.get, len(programs))
-            # Some languages have room for one program only.
-            if made and not any(made[0].files.keys() & other.files.keys() for other in programs):
-                wrong[len(programs)] = names
-                programs += made
+        held = find_tests(texts, tests) if tests else {path: {} for path in texts if is_test_file(path)}
+        for path in list(held)[:MOST_FILES]:
+            add_program(programs, path, texts[path], {*held[path].values()}, command, texts.get)
+        falsified, done = falsify_expectations(texts, tests) if tests else ({}, set[str]())
+        held = find_tests({path: texts[path] for path in falsified}, done)
+        for path in list(held)[:MOST_FILES]:
+            if add_program(programs, path, falsified[path], {*held[path].values()}, command, texts.get):
+                wrong[len(programs) - 1] = held[path]
     if programs:
         return join_programs(programs, paths, wrong)
     texts, tests = sources[0]
@@ -102,53 +104,21 @@ def join_programs(
     return PlainCheck(_place(joined, [*paths, *files], tests), files, True, wrong)
 
 
-def _find_tests(texts: Mapping[str, str], tests: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The tests of each file, by their names there."""
-    files = {test: find_file(test) for test in tests}
-    held = {
-        path: {test for test in tests if path == files[test] or (files[test] not in texts and is_test_of(test, path))}
-        for path in texts
-    }
-    loose = {*tests}.difference(*held.values())
-    found = {}
-    for path, own in held.items():
-        # Some runners name a test by its package, which is no file, or not at all.
-        wanted = own | loose if is_test_file(path) else own
-        if wanted or (not tests and is_test_file(path)):
-            found[path] = {find_language(path).name_within_file(test, path): test for test in sorted(wanted)}
-    return dict(list(found.items())[:MOST_FILES])
-
-
-def make_program(
-    path: str,
-    text: str,
-    wanted: Collection[str] | None,
-    command: str,
-    read: Callable[[str], str | None],
-    number: int,
-) -> list[PlainProgram]:
-    """The program of a test file, if there is one, by a name that others do not have. `wanted`: None for all tests."""
+def add_program(programs: list[PlainProgram], path: str, text: str, wanted: Wanted, command: str, read: Read) -> bool:
+    """Add the program of a test file, by a name that others do not have, if there is one and it has its place: in some
+    languages there is room for one only."""
     made = find_language(path).make_program(path, text, wanted, command, read)
-    if made is None:
-        return []
-    own = f"program{number}."
-    files = {name.replace("program.", own): text for name, text in made.files.items()}
-    return [PlainProgram(made.command.replace("program.", own), files)]
+    own = f"program{len(programs)}."
+    files = {name.replace("program.", own): text for name, text in made.files.items()} if made else {}
+    if made is None or any(files.keys() & other.files.keys() for other in programs):
+        return False
+    programs.append(PlainProgram(made.command.replace("program.", own), files))
+    return True
 
 
 def _place(command: str, paths: Collection[str], removed: Sequence[str]) -> str:
     tops = sorted({path.partition("/")[0] for path in paths} - {*_OWN})
-    return _PLACE.format(
-        project=PROJECT,
-        unable=UNABLE,
-        largest=2 * LARGEST,
-        seconds=LONGEST,
-        beside=BESIDE,
-        own="|".join((".git", *_OWN)),
-        tops=" ".join(map(quote, tops)),
-        removed=" ".join(map(quote, removed)),
-        command=quote(command),
-    )
+    return _PLACE.format(tops=" ".join(map(quote, tops)), removed=" ".join(map(quote, removed)), command=quote(command))
 
 
 # ── a check whose tests have no names ───────────────────────────────────────────────────────────────────────────────
@@ -213,7 +183,7 @@ def read_result(text: str, exit_status: int | None, plain: PlainCheck) -> PlainR
     failing: set[str] = set()
     passing: set[str] = set()
     for number, lines in _split_programs(text).items():
-        for name, test in plain.wrong.get(number, {}).items():
+        for test, name in plain.wrong.get(number, {}).items():
             failing |= {test for line in lines if line.startswith(f"{FAILS}{name}: ")}
             passing |= {test} if f"{PASSES}{name}" in lines else set()
         if number not in plain.wrong:

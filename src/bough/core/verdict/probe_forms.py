@@ -17,14 +17,25 @@ from bough.core.verdict.check_run import Finished, cut_middle
 from bough.core.verdict.language import is_test_path
 from bough.core.verdict.paths import find_stem, find_suffix, last_segment, parent_folder
 from bough.core.verdict.registry import RUNNERS, find_runner
+from bough.core.verdict.runner import Runner
 
-_SCRIPT = "sh"
-_SCRIPT_HOW = (
-    "A shell script of functions `test_…() {`, its cases. bough runs the script and then one of them, with `set -e`; "
-    "what it shows holds when that ends with exit status 0."
-)
-_SCRIPT_CASE = r"(?m)^(test_\w+)\s*\(\)"
-_SCRIPT_BROKEN = (126, 127)
+
+class _Script(Runner):
+    name = "sh"
+    probe_path = "probe_{name}.sh"
+    probe_how = (
+        "A shell script of functions `test_…() {`, its cases. bough runs the script and then one of them, with `set -e`"
+        "; what it shows holds when that ends with exit status 0."
+    )
+    probe_case = r"(?m)^(test_\w+)\s*\(\)"
+    probe_by_name = True
+    probe_broken = (126, 127)
+
+    def probe(self, path: str, command: str, case: str = "") -> str:
+        return f"sh -ec {quote(f'. ./{path}; {case}')}" if case else f"sh {quote(path)}"
+
+
+_SCRIPT = _Script()
 
 
 def find_form(check: Check, paths: Sequence[str]) -> Form:
@@ -34,9 +45,7 @@ def find_form(check: Check, paths: Sequence[str]) -> Form:
     if runner is None or not runner.probe_path:
         suffixes = {f".{find_suffix(path)}" for path in paths}
         fitting = (each for each in RUNNERS if each.probe_hint and not suffixes.isdisjoint(each.suffixes))
-        runner = next((each for each in fitting if re.search(each.probe_hint, check.command)), None)
-    if runner is None:
-        return Form(_SCRIPT, "probe_{name}.sh", _SCRIPT_HOW, case=_SCRIPT_CASE, by_name=True)
+        runner = next((each for each in fitting if re.search(each.probe_hint, check.command)), _SCRIPT)
     tests = [path for path in paths if is_test_path(path)]
     # Where the project keeps most of its tests.
     own = (path for path in tests if _is_named(path) and path.endswith(runner.suffixes))
@@ -64,24 +73,19 @@ def find_example(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) 
 
 def make_command(probe: Probe, check: Check, framework: str) -> str:
     """The command that runs one probe."""
-    runner = find_runner(framework)
-    if runner is not None:
-        return runner.probe(probe.path, check.command, probe.case)
-    return f"sh -ec {quote(f'. ./{probe.path}; {probe.case}')}" if probe.case else f"sh {quote(probe.path)}"
+    return (find_runner(framework) or _SCRIPT).probe(probe.path, check.command, probe.case)
 
 
 def make_joint_command(chosen: Sequence[Probe], check: Check, framework: str) -> str:
     """The command that runs all of them in one process and names each; empty where the framework cannot."""
-    runner = find_runner(framework)
-    return runner.probe_together([probe.path for probe in chosen], check.command) if runner is not None else ""
+    return (find_runner(framework) or _SCRIPT).probe_together([probe.path for probe in chosen], check.command)
 
 
 def find_passed(chosen: Sequence[Probe], framework: str, output: str) -> set[str]:
     """The probes whose tests all passed; the others say more when run alone."""
-    runner = find_runner(framework)
-    passed = runner.find_passed(output) if runner is not None else set[str]()
-    by_name = runner is not None and runner.probe_by_name
-    return {probe.name for probe in chosen if (probe.case if by_name else probe.path) in passed}
+    runner = find_runner(framework) or _SCRIPT
+    passed = runner.find_passed(output)
+    return {probe.name for probe in chosen if (probe.case if runner.probe_by_name else probe.path) in passed}
 
 
 def unmask(result: Probed, plainly: str) -> Probed:
@@ -97,8 +101,8 @@ def unmask(result: Probed, plainly: str) -> Probed:
 
 def read_probe(probe: Probe, framework: str, finished: Finished, text: str) -> Probed:
     """`text`: what it printed, decoded."""
-    runner = find_runner(framework)
-    untested = runner is not None and runner.no_test and re.search(runner.no_test, text)
+    runner = find_runner(framework) or _SCRIPT
+    untested = runner.no_test and re.search(runner.no_test, text)
     status = finished.exit_status
     if status == 0:
         return Probed(probe.name, "broken" if untested else "passed", text[-OUTPUT:] if untested else "")
@@ -107,5 +111,6 @@ def read_probe(probe: Probe, framework: str, finished: Finished, text: str) -> P
     )
     # The file itself is at fault, not what it tests: it does not compile, or uses names that a test cannot have.
     faulty = untested and not re.search(r"\bAssertionError\b|assert ", text)
-    broken = status in (runner.probe_broken if runner is not None else _SCRIPT_BROKEN)
-    return Probed(probe.name, "broken" if broken or (status is not None and faulty) else "failed", said)
+    return Probed(
+        probe.name, "broken" if status in runner.probe_broken or (status is not None and faulty) else "failed", said
+    )

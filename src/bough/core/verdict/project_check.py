@@ -79,18 +79,25 @@ def list_project_checks(look: ProjectFiles, start: str = "") -> list[Check]:
 
 
 def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
-    if not any(last_segment(path) in _MANIFESTS and not path.startswith(f"{here}/") for path in look):
-        return ()
-    checks = ((place, _find_check_in(look.inside(place))) for place in find_dependents(look, here))
-    return tuple(_make_dependent(look.inside(place), place, check) for place, check in checks if check)
+    found = []
+    for place in find_dependents(look, here):
+        inner = look.inside(place)
+        if check := _find_check_in(inner):
+            runner = find_runner(check.runner)
+            command = runner.outside(check.command, inner) if runner is not None else check.command
+            found.append(Dependent(place, run_in_folder(place, command), check.runner))
+    return tuple(found)
 
 
 def find_dependents(look: ProjectFiles, here: str) -> list[str]:
     """Folders of the projects that name the one in `here` as something they need, the nearest ones first."""
-    names = {name for language in LANGUAGES for name in language.list_project_names(look.inside(here).text)}
     places = {parent_folder(path) for path in look if last_segment(path) in _MANIFESTS and path.count("/") <= _DEEPEST}
     others = [place for place in places if place and not f"{here}/".startswith(f"{place}/")]
     others = [place for place in others if not place.startswith(f"{here}/")]
+    if not others:
+        return []
+    read = look.inside(here).text
+    names = {name for language in LANGUAGES for name in language.list_project_names(read)}
     found = [place for place in others if _needs(look, place, here, names)]
     return sorted(found, key=lambda place: (place.count("/"), place))[:MOST_DEPENDENTS]
 
@@ -102,12 +109,6 @@ def _needs(look: ProjectFiles, place: str, here: str, names: set[str]) -> bool:
         if text and (re.search(rf"""["'\s:=/]{path}/?["'\s]""", f"{text}\n") or language.requires(text, names)):
             return True
     return False
-
-
-def _make_dependent(look: ProjectFiles, place: str, check: Check) -> Dependent:
-    runner = find_runner(check.runner)
-    command = runner.outside(check.command, look) if runner is not None else check.command
-    return Dependent(place, run_in_folder(place, command), check.runner)
 
 
 def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
@@ -150,7 +151,8 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         stated.insert(0, Check(joined, f"{told[0].path} runs them"))
     # A guide may show a part of what CI runs with a program of the project's own.
     by_name = {one.command for one in others if one.named}
-    sure = [one for one in named if one.command in by_name and _find_own_program(one.command) in look.files]
+    words = {command: [part[0].text.removeprefix("./") for part in split_commands(command)][:1] for command in by_name}
+    sure = [one for one in named if {*words.get(one.command, ())} & look.files]
     guided = {one.command for one in told if is_guide(one.path)} - {one.command for one in told if is_ci(one.path)}
     first = [check for check in stated if check.command not in guided]
     found = [*alone, *first, *(sure if guided else ()), *stated]
@@ -163,10 +165,6 @@ def _list_checks_in(look: ProjectFiles) -> list[Check]:
         )
         for command in dict.fromkeys(check.command for check in found)
     ][:MOST_CANDIDATES]
-
-
-def _find_own_program(command: str) -> str:
-    return next((part[0].text.removeprefix("./") for part in split_commands(command)), "")
 
 
 def _add_built(checks: list[Check], told: Sequence[Stated]) -> None:

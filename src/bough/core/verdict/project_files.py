@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from itertools import takewhile
 from shlex import quote
 
 from bough.core.verdict.paths import is_made_folder, list_parents, parent_folder
+from bough.core.verdict.texts import Read
 
 
 class ProjectFiles:
     """The files of a folder of the workspace that are the project's own, and a reader for them."""
 
-    def __init__(self, files: Collection[str], read: Callable[[str], str | None], folder: str = "") -> None:
+    def __init__(self, files: Collection[str], read: Read, folder: str = "") -> None:
         prefix = f"{folder}/" if folder else ""
         below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
         own = [path for path in below if path and not is_made_folder(parent_folder(path))]

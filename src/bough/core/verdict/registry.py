@@ -1,5 +1,5 @@
-"""The languages and test runners that bough knows (every module of `languages/` that has a `LANGUAGE`), and the results
-of a test run: its report where there is one, else its closing lines, else only its exit status.
+"""The languages and test runners that bough knows (every subclass of `Language` in `languages/`), and the results of a
+test run: its report where there is one, else its closing lines, else only its exit status.
 
 The name of a runner is what `Check.runner` holds. Empty means a command that shows none (`make test`, `./run`): then
 the first that reports by its environment is still told to, since that reaches it there, and the closing lines of any
@@ -25,13 +25,11 @@ NEUTRAL = Language()
 """Any language that has no record."""
 
 
-def _load_languages() -> tuple[Language, ...]:
-    modules = (import_module(f"{languages.__name__}.{module.name}") for module in iter_modules(languages.__path__))
-    found: list[Language] = [module.LANGUAGE for module in modules]
-    return tuple(sorted(found, key=lambda language: (language.rank, language.name)))
-
-
-LANGUAGES = _load_languages()
+for _module in iter_modules(languages.__path__):
+    import_module(f"{languages.__name__}.{_module.name}")
+LANGUAGES = tuple(
+    sorted((kind() for kind in Language.__subclasses__()), key=lambda language: (language.rank, language.name))
+)
 RUNNERS: tuple[Runner, ...] = tuple(runner for language in LANGUAGES for runner in language.runners)
 """All runners in the order in which they are looked for in a project: the first that matches is its own."""
 _BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
@@ -98,7 +96,7 @@ def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     not told to report yet: pass the result to `instrument`.
     """
     known = find_runner(runner)
-    named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
+    named = [re.sub(r"#\d+$", "", one) for one in ids if known and re.search(known.nameable, one)]
     made = known.narrow(command, named) if known and named else None
     return made if made is not None and len(made) <= _LONGEST_COMMAND else None
 
@@ -136,11 +134,6 @@ def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
 # line cannot make up for an exit status, nor the reverse: the verdict weighs both.
 
 
-def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
-    """The tests in the report that `instrument` asked for; None when it cannot be read."""
-    return (find_runner(runner) or _UNKNOWN).read(report, root)
-
-
 def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
     """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
     found = [(each.name, said) for each in _list_fitting(runner) if (said := each.closing(lines))]
@@ -155,7 +148,8 @@ def read_results(body: bytes | None, output: str, exit_status: int | None, runne
     finished its report, so any report is ignored.
     """
     said = _read_counts(output, runner, root)
-    cases = read(body, runner, root) if body and exit_status is not None else None
+    known = find_runner(runner) or _UNKNOWN
+    cases = known.read(body, root) if body and exit_status is not None else None
     if cases is None:
         return said[0] if said else Report("exit status")
     told = count_cases("junit", cases)

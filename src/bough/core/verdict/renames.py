@@ -16,15 +16,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.references import is_loading, list_defined
 from bough.core.verdict.test_files import is_product, is_test_file
-from bough.core.verdict.texts import differing
+from bough.core.verdict.texts import FileChange
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 
 
-def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
-    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back."""
+def apply_new_names(
+    before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str], changes: Iterable[FileChange]
+) -> dict[str, str]:
+    """Test files of the base under the new names, where that changes them. `restored`: the files that are put back;
+    `changes`: what differs."""
     tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
-    changed = [path for path in differing(before, after) if is_product(path)]
+    changed = [change.path for change in changes if is_product(change.path)]
     # Product files that are in another folder now, under the same name.
     new: dict[str, list[str]] = {}
     for path in changed:
@@ -82,10 +85,12 @@ def _find_names(
     new = _list_defined(after, changed) - _list_words(before, filter(is_product, before)) if gone else set[str]()
     if not gone or not new:
         return {}
+    # What became of a test file: itself, or one of the new ones.
+    left = [path for path in after if path not in before and is_test_file(path)]
     pairs = {
         pair
         for path, text in tests.items()
-        for pair in _pair_names(text, _find_successors(path, before, after), gone, new)
+        for pair in _pair_names(text, [after[own] for own in ([path] if path in after else left)], gone, new)
     }
     return {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
 
@@ -99,13 +104,6 @@ def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
     here = [path for path in paths if path in texts]
     found = {word for path in here for word in list_defined(texts[path])}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
-
-
-def _find_successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """What became of a test file: itself, or one of the new ones."""
-    if path in after:
-        return [after[path]]
-    return [text for other, text in after.items() if other not in before and is_test_file(other)]
 
 
 def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:

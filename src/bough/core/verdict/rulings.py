@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.core.acceptance.verdict import UNSEEN, Case, Check, Disagreement, Failure, FailureKind, Report
+from bough.core.acceptance.verdict import UNSEEN, Case, CaseOutcome, Check, Disagreement, Failure, FailureKind, Report
 from bough.core.verdict.check_run import CRASHED, Baseline, CheckRun, cut_middle, describe_result
 from bough.core.verdict.missing import keep_aside
-from bough.core.verdict.original_tests import find_file
+from bough.core.verdict.original_tests import find_carrying, find_file
 from bough.core.verdict.registry import LANGUAGES, find_language, find_runner, is_placeholder
 from bough.core.verdict.test_files import is_code, is_foreign
+from bough.core.verdict.texts import Read
 
 SIZE = 1_500
 _AROUND = 3
@@ -26,27 +27,24 @@ _WIDEST = 160
 _FOREIGN = "|".join(language.frames for language in LANGUAGES if language.frames)
 _NOISE = "|".join(language.noise for language in LANGUAGES if language.noise)
 _PLACE = r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b"
-_EXCERPT = "  the code at "
 
 
-def describe_failure(case: Case, read: Callable[[str], str | None], size: int = SIZE) -> str:
-    """The failure as shown to the bug hunter, at most `size` characters. `read` gives a file of the workspace."""
-    short = trim_case(case, read, size)
-    return "\n".join(filter(None, [f"{short.outcome.upper()} {short.id}", short.message, short.trace]))[:size]
-
-
-def trim_case(case: Case, read: Callable[[str], str | None], size: int = SIZE) -> Case:
-    """The case with its message and trace cut down to what helps, the code around the failing line added."""
+def describe_failure(case: Case, read: Read, size: int = SIZE) -> str:
+    """The failure as shown to the bug hunter, at most `size` characters: its message and trace cut down to what helps,
+    the code around the failing line added. `read` gives a file of the workspace."""
     first, _, rest = case.message.partition("\n")
     # pytest's message holds the whole comparison, which its trace shows again.
     message = cut_middle(first if rest.strip().split("\n")[-1] in case.trace else case.message, size // 3)
     frames = _keep_own_frames(case.trace.split("\n"))
-    trace = "\n".join(_drop_repeat(frames, message)).strip("\n")
-    # pytest shows the code itself, with a `>` before the line; a trimmed case already has it.
-    shown = _EXCERPT in trace or re.search(r"^>  ", trace, re.MULTILINE)
-    code = "" if shown else _make_excerpt(case, read)
+    for at in (-1, 0):  # Many traces begin or end with the message, which is already shown.
+        if frames and message and frames[at].strip() == message:
+            del frames[at]
+    trace = "\n".join(frames).strip("\n")
+    # pytest shows the code itself, with a `>` before the line.
+    code = "" if re.search(r"^>  ", trace, re.MULTILINE) else _make_excerpt(case, read)
     room = max(size - len(case.id) - len(message) - len(code) - 20, 200)
-    return replace(case, message=message, trace="\n".join(filter(None, [cut_middle(trace, room), code])))
+    title = f"{case.outcome.upper()} {case.id}"
+    return "\n".join(filter(None, [title, message, cut_middle(trace, room), code]))[:size]
 
 
 def _keep_own_frames(lines: Sequence[str]) -> list[str]:
@@ -64,15 +62,7 @@ def _keep_own_frames(lines: Sequence[str]) -> list[str]:
     return kept
 
 
-def _drop_repeat(lines: list[str], message: str) -> list[str]:
-    """Many traces begin or end with the message, which is already shown."""
-    for at in (-1, 0):
-        if lines and message and lines[at].strip() == message:
-            del lines[at]
-    return lines
-
-
-def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
+def _make_excerpt(case: Case, read: Read) -> str:
     """The lines around the innermost place in the workspace's own files."""
     places = [
         (match[1], int(match[2])) for match in re.finditer(_PLACE, case.trace) if not re.search(_FOREIGN, match[0])
@@ -81,17 +71,12 @@ def _make_excerpt(case: Case, read: Callable[[str], str | None]) -> str:
     inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
     for path, line in reversed(places) if inwards else places:
         for candidate in _list_candidates(path, case.id):
-            text = read(candidate)
-            if text is not None:
+            if (text := read(candidate)) is not None:
                 lines = text.splitlines()
-                if not 0 < line <= len(lines):
-                    return ""
-                first, last = max(line - _AROUND, 1), min(line + _AROUND, len(lines))
-                shown = [
-                    f"  {'>' if at == line else ' '} {at:>4} | {lines[at - 1][:_WIDEST]}".rstrip()
-                    for at in range(first, last + 1)
-                ]
-                return "\n".join([f"{_EXCERPT}{candidate}:{line}:", *shown])
+                around = range(max(line - _AROUND, 1), min(line + _AROUND, len(lines)) + 1)
+                shown = [f"  {'>' if n == line else ' '} {n:>4} | {lines[n - 1][:_WIDEST]}".rstrip() for n in around]
+                title = f"  the code at {candidate}:{line}:"
+                return "\n".join([title, *shown]) if 0 < line <= len(lines) else ""
     return ""
 
 
@@ -108,8 +93,6 @@ SHOWN_FAILURES = 10
 SHOWN_LEFT_OUT = 3
 SHOWN_MESSAGE = 300
 
-Read = Callable[[str], str | None]
-
 
 def decide_ruling(
     check: Check, ran: CheckRun, baseline: Baseline, lost: str, *, worked: bool = True
@@ -120,45 +103,39 @@ def decide_ruling(
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return describe_result(finished) + counts + _describe_left_out(ran), False
     if read.failed:
-        return f"the check ended with exit status 0, but {_count_tests(read.failed)} failed", False
+        return f"the check ended with exit status 0, but {count_tests(read.failed)} failed", False
     # A runner's output may be discarded; some are also told to leave a report.
     runner = find_runner(check.runner)
     reports = runner is not None and runner.always_reports
     if read.how == "exit status" and check.runner and (not baseline.mute or reports):
         return f"{check.runner} ended with exit status 0 without reporting what it ran: it did not finish", False
-    if reports and baseline.closed and not ran.closed:
+    if reports and baseline.closed and not ran.known.closed:
         return f"{check.runner} left a report, but ended without its summary line: it did not finish", False
-    if read.how != "exit status" and not read.passed and not _is_as_mute_as_before(ran, baseline):
+    # Files without single tests ran, and did so before the work: only the exit status says something.
+    before = baseline.report
+    idle = baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= read.skipped
+    if read.how != "exit status" and not read.passed and not idle:
         return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
-    if baseline.ended and not ran.ended:
+    if baseline.ended and not ran.known.ended:
         return "the runner left a report but not its final output: it did not finish", False
-    said = f"{_count_tests(read.passed)} passed" if read.passed else "exit status 0"
-    more = read.passed - baseline.report.passed
-    new = (
-        f", {more} more than before"
-        if more > 0 and baseline.exit_status == 0
-        else _describe_mended(read, baseline.report)
-    )
+    said = f"{count_tests(read.passed)} passed" if read.passed else "exit status 0"
+    more = read.passed - before.passed
+    fixed = _count_fixed(read, before)
+    new = f", {fixed} of which failed before" if fixed else ""
+    new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else new
     same = "; it already passed before the change" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
 
 
-def _is_as_mute_as_before(ran: CheckRun, baseline: Baseline) -> bool:
-    """Files without single tests ran, and did so before the work: only the exit status says something."""
-    before = baseline.report
-    return baseline.exit_status == 0 and not before.passed and 0 < before.skipped <= ran.report.skipped
-
-
-def _count_tests(count: int) -> str:
+def count_tests(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _describe_mended(now: Report, baseline: Report) -> str:
+def _count_fixed(now: Report, baseline: Report) -> int:
     bad = {case.id for case in baseline.failing}
-    count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
-    return f", {count} of which failed before" if count else ""
+    return sum(case.id in bad for case in now.cases if case.outcome == "passed")
 
 
 def describe_limits(report: Report, has_tests: bool) -> str:
@@ -180,24 +157,24 @@ def explain_acceptance(ran: CheckRun, baseline: Baseline, lost: str, accepts: bo
     still = {case.id for case in now.failing}
     if not still or not still <= ({*aside, *known} if accepts else {*aside}):
         return ""
-    fixed = sum(case.id in known for case in now.cases if case.outcome == "passed")
+    fixed = _count_fixed(now, before)
     more = max(0, now.passed - before.passed - fixed)
     good = [f"{fixed} previously failing now pass"] if fixed else []
     good += [f"{more} new"] if more else []
     also = f" ({', '.join(good)})" if good else ""
     if still <= {*aside}:
         apart = describe_aside({id: baseline.aside[id] for id in still})
-        return f"{_count_tests(now.passed)} passed{also}; set aside: {apart}"
+        return f"{count_tests(now.passed)} passed{also}; set aside: {apart}"
     count = len(still)
     fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
-    return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
+    return f"no new failure: {count_tests(now.passed)} passed{also}; {fail} did before the work (accepted)"
 
 
 def describe_aside(aside: Mapping[str, str]) -> str:
     """The tests that cannot run here, with the reason of the first: `2 tests not runnable here (a::b: …)`."""
     first = next(iter(aside))
     more = " …" if len(aside) > 1 else ""
-    return f"{_count_tests(len(aside))} not runnable here ({first}: {aside[first]}{more})"
+    return f"{count_tests(len(aside))} not runnable here ({first}: {aside[first]}{more})"
 
 
 def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner: str = "") -> str:
@@ -206,7 +183,7 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
     failing = [case for case in report.failing if not is_placeholder(case, runner) and case.id not in aside]
     apart = f" It leaves out {describe_aside(aside)}: leave them alone." if aside else ""
     if known.exit_status == 0 or (aside and not failing):
-        counts = f" ({_count_tests(report.passed)})" if report.passed else ""
+        counts = f" ({count_tests(report.passed)})" if report.passed else ""
         return (
             f"Before your work it passes{counts}, so it says nothing about your change: add tests that fail without it."
             f"{apart}"
@@ -215,7 +192,7 @@ def describe_baseline(known: Baseline, goal: str, accepts: bool = False, runner:
         return ""
     failed = report.failed - len(aside)
     fail = "fails" if failed == 1 else "fail"
-    counts = f" ({_count_tests(failed)} {fail}, {report.passed} pass)" if failed else ""
+    counts = f" ({count_tests(failed)} {fail}, {report.passed} pass)" if failed else ""
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They already exist, and your work has to make them pass." if failing else ""
@@ -289,18 +266,6 @@ def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
         return tuple(failing)
     # A file that cannot be loaded fails as a whole, under its own name.
     return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
-
-
-def find_carrying(now: Report, baseline: Report) -> tuple[list[str], list[str]]:
-    """The tests that carry the claim: those that failed at the base and pass now, and new ones."""
-    failed = {case.id for case in baseline.failing}
-    if not now.cases:
-        return sorted(failed), []
-    known = {case.id for case in baseline.cases}
-    passing = [case.id for case in now.cases if case.outcome == "passed"]
-    files = {id for id in failed if "::" not in id}
-    fixed = [id for id in passing if id in failed or find_file(id) in files]
-    return fixed, [id for id in passing if id not in known and id not in {*fixed}]
 
 
 def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
@@ -377,18 +342,18 @@ def list_failures(
     failing = [case for case in ran.report.failing if case.id not in aside]
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
-        Failure(case.id, _classify_failure(case.id, before, flaky), describe_failure(case, read))
+        Failure(
+            case.id,
+            "flaky" if case.id in flaky else _KINDS.get(before.get(case.id, "skipped"), "new"),
+            describe_failure(case, read),
+        )
         for case in failing[:SHOWN_FAILURES]
     )
 
 
-def _classify_failure(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
-    if id in flaky:
-        return "flaky"
-    match before.get(id):
-        case "passed":
-            return "regression"
-        case "failed" | "error":
-            return "pre-existing"
-        case _:
-            return "new"
+_KINDS: Mapping[CaseOutcome, FailureKind] = {
+    "passed": "regression",
+    "failed": "pre-existing",
+    "error": "pre-existing",
+}
+"""What a failure is, by the test's outcome at the base."""

@@ -13,7 +13,9 @@ would take longer to compile than the rest of bough to start.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice, takewhile
 from shlex import quote
 from typing import ClassVar, NamedTuple, TypeVar
 
@@ -115,14 +117,21 @@ class Runner:
     """It always writes a report: without one it did not finish, even where its output is discarded."""
     leaves: ClassVar[str] = ""
     """A file that it leaves behind at the very end of a whole session, by its path after the report's."""
+    nameable: ClassVar[str] = "::"
+    """Ids of tests that can be requested by name, not of files that did not load, or packages that did not build, as a
+    pattern."""
     unique_ids: ClassVar[str] = ""
     """Ids of which a repeated one is the same test, as a pattern; elsewhere two tests may well share a name."""
+    interpreters: ClassVar[tuple[str, ...]] = ()
+    """Programs that run it by the path of its program."""
     program: ClassVar[tuple[str, ...]] = ()
     """How it is called: its program, and the subcommands of it that run tests, if it has others."""
     report_flag: ClassVar[str] = ""
     """A flag right after its name that makes it name its tests, or continue after the first failure."""
     report_arguments: ClassVar[str] = ""
     """Arguments at the end of its command that make it report; `{report}` is where to."""
+    ends_arguments: ClassVar[tuple[str, ...]] = ()
+    """Words after which what follows is not for it."""
     reports_already: ClassVar[str] = ""
     """What shows that a command asks for a report of its own, as a pattern: the project's tools may expect that one."""
     one_file: ClassVar[str] = ""
@@ -136,11 +145,13 @@ class Runner:
     placeholder: ClassVar[str] = ""
     """What it reports in place of a test that does not exist, as a pattern of the id and the message, `: ` between."""
     closes: ClassVar[str] = ""
-    """Its closing line, exactly as it prints it, as a pattern with the counts as groups: `passed`, `failed`, `skipped`
-    and `total`, also with a 2 appended."""
+    """Its closing lines, exactly as it prints them, without indentation and empty lines, as a pattern with the counts
+    as groups: `passed`, `failed`, `skipped` and `total`, also with a digit appended; in a group `counts`, each stands
+    before a word; a group `least` says how many failed at least: one where it is no number."""
     in_parts: ClassVar[bool] = False
-    """It prints one for each part: together they are the run."""
+    """It prints such lines for each part: together they are the run."""
     near_end: ClassVar[int] = NEAR_END
+    """How many lines from the end they may be, where there are no parts."""
     named: ClassVar[str] = ""
     """Lines that report one test each by its name, as a pattern with the groups `test` and `outcome`; where
     a group `skipped` is not empty, it did not run; a group `said` is the beginning of its message."""
@@ -163,6 +174,8 @@ class Runner:
     probe_path: ClassVar[str] = ""
     """Where a probe goes: `{at}` is the folder of most tests, `{name}` the probe's name, `{suffix}` what
     `find_probe_suffix` says; empty: it runs none."""
+    probe_command: ClassVar[str] = ""
+    """The command that runs one probe, which is `{file}` in it."""
     probe_how: ClassVar[str] = ""
     """What a probe has to look like."""
     probe_case: ClassVar[str] = ""
@@ -173,6 +186,9 @@ class Runner:
     """The examiner chooses the folder of a probe: the package that it tests."""
     probe_hint: ClassVar[str] = ""
     """A command line of an unknown runner that shows that its probes run here, as a pattern."""
+    probe_lines: ClassVar[str] = ""
+    """Lines of a run of several probes, as a pattern with the groups `test`, which is a file or a test that is run by
+    name, and `passed`, which is empty where it did not pass."""
     probe_broken: ClassVar[tuple[int, ...]] = ()
     """Exit statuses that mean that nothing was tested."""
     no_test: ClassVar[str] = ""
@@ -182,9 +198,16 @@ class Runner:
 
     def recognise(self, part: Part, at: int) -> int | None:
         """The last word of its name, when the word at `at` starts it."""
-        if not self.program or get_program_name(part, at) != self.program[0]:
+        if get_program_name(part, at) in self.interpreters:
+            at += 1
+            while at < len(part) and not self._is_program(part, at):
+                at += 1
+        if at == len(part) or not self._is_program(part, at):
             return None
         return find_subcommand(part, at, *self.program[1:]) if self.program[1:] else at
+
+    def _is_program(self, part: Part, at: int) -> bool:
+        return re.sub(r"\.(?:m?js|phar)$", "", get_program_name(part, at)) in self.program[:1]
 
     def place(self, command: str) -> CommandPosition | None:
         """Its last position in a command line."""
@@ -202,10 +225,6 @@ class Runner:
             command = self.append(command, self.report_arguments.replace("{report}", quote(report))) or command
         return command, dict(env)
 
-    def can_name(self, id: str) -> bool:
-        """Whether this test can be requested by name: not a file that did not load, or a package that did not build."""
-        return "::" in id
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         """The command that runs only these tests, or a few more of the same name; None when that is not possible."""
         return None
@@ -213,7 +232,8 @@ class Runner:
     def append(self, command: str, arguments: str) -> str | None:
         """The command with more arguments for this runner, even through a script of package.json."""
         if found := self.place(command):
-            return insert_arguments(command, found.part[-1].end, arguments)
+            own = list(takewhile(lambda word: word.text not in self.ends_arguments, found.part))
+            return insert_arguments(command, own[-1].end, arguments)
         behind = find_scripts(command)
         if len(behind) != 1 or not self.by_arguments:
             return None
@@ -237,9 +257,16 @@ class Runner:
         """What its closing lines say; None when there are none. A word like OK found anywhere does not count."""
         if not self.closes:
             return None
-        where = enumerate(lines) if self.in_parts else find_last_lines(lines, self.near_end)
-        found = [_read_closing(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
-        return sum_up(found) if self.in_parts else choose_worst(found)
+        kept = find_last_lines(lines, len(lines) if self.in_parts else self.near_end)[::-1]
+        text = "\n".join(line.strip() for _, line in kept)
+        found = list(re.finditer(rf"(?m)^(?:{self.closes})$", text))
+        if not found:
+            return None
+        line = kept[text.count("\n", 0, found[-1].end())][0]
+        said = [_read_closing(line, match) for match in found]
+        if not self.in_parts:
+            return choose_worst(said)
+        return ClosingLine(line, sum(s.passed for s in said), sum(s.failed for s in said), sum(s.skipped for s in said))
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """Single tests that its output names."""
@@ -257,8 +284,7 @@ class Runner:
             told = [*filter(None, [match.groupdict().get("said")]), *after]
             known = self.outcomes.get(match["outcome"] or "", "failed")
             outcome: CaseOutcome = "skipped" if match.groupdict().get("skipped") else known
-            trace = "\n".join(told[-MOST_LINES:])
-            yield make_case(match["test"], outcome, told[0].strip() if told else "", trace, root=root)
+            yield make_case(match["test"], outcome, told[0] if told else "", "\n".join(told[-MOST_LINES:]), root=root)
 
     def readable(self, output: str) -> str:
         """What people and models see of its output."""
@@ -266,12 +292,12 @@ class Runner:
 
     def count(self, so_far: Progress, line: str) -> Progress:
         """The progress after one more line of its output; unchanged when the line does not affect it."""
+        if self.total and (total := re.fullmatch(self.total, line)):
+            return replace(so_far, total=so_far.total + int(total[1]), over=False)  # Perhaps of another program.
         if so_far.over:
             return so_far
         if self.summary and re.fullmatch(self.summary, line):
             return replace(so_far, over=True)
-        if self.total and (total := re.fullmatch(self.total, line)):
-            return replace(so_far, total=so_far.total + int(total[1]))
         for pattern in self.steps:
             if match := re.fullmatch(pattern, line):
                 return replace(so_far, done=so_far.done + 1, failed=so_far.failed + (match[1] in self.bad))
@@ -319,7 +345,7 @@ class Runner:
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         """The command that runs one probe, or one test of it. `command`: the check's."""
-        return ""
+        return self.probe_command.replace("{file}", quote(path))
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
         """The command that runs them all in one process and names each; empty where that is not possible."""
@@ -327,7 +353,8 @@ class Runner:
 
     def find_passed(self, output: str) -> set[str]:
         """The files of such a run whose tests all passed; or the tests, where they are run by name."""
-        return set()
+        found = list(re.finditer(self.probe_lines, output)) if self.probe_lines else []
+        return {line["test"] for line in found} - {line["test"] for line in found if not line["passed"]}
 
 
 # Reading closing lines
@@ -335,21 +362,39 @@ class Runner:
 
 def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
     """The last non-empty lines, with their numbers, the last first."""
-    found: list[tuple[int, str]] = []
-    for at in range(len(lines) - 1, -1, -1):
-        if lines[at].strip():
-            found.append((at, lines[at]))
-            if len(found) == near:
-                break
-    return found
+    found = ((at, lines[at]) for at in range(len(lines) - 1, -1, -1) if lines[at].strip())
+    return list(islice(found, near))
+
+
+KINDS = {
+    "passed": r"x?pass(?:ed|es|ing)?|ok|success(?:es|ful)?|succeeded",
+    "failed": r"(?:exec |subtests )?fail(?:ed|ures?|s|ing)?|err(?:ors?|ored)?(?:\(s\))?|timed out",
+    "skipped": r"(?:subtests )?skip(?:ped|s)?|pending|ignored|todo|disabled|xfailed",
+    "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
+}
+"""How numbers of tests are called."""
 
 
 def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
-    def count(kind: str) -> int:
-        return sum(int(value or 0) for name, value in match.groupdict().items() if name.rstrip("2") == kind)
+    counts: Counter[str] = Counter()
+    least = 0
+    for group, said in match.groupdict(default="").items():
+        kind = group.rstrip("0123456789")
+        if kind == "counts":
+            told = {kind: re.findall(rf"(\d{{1,9}}) (?:{words})(?!\w)", said) for kind, words in KINDS.items()}
+            counts.update({kind: sum(map(int, numbers)) for kind, numbers in told.items() if numbers})
+        elif kind == "least":
+            least = max(least, int(said) if said.isdecimal() else bool(said))
+        elif said:
+            counts[kind] += int(said)
+    return make_closing(line, {**counts, "failed": max(counts["failed"], least)} if least else counts)
 
-    failed, skipped = count("failed"), count("skipped")
-    return ClosingLine(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
+
+def make_closing(line: int, told: Mapping[str, int]) -> ClosingLine:
+    """`told`: numbers of tests by their kind; what is not told follows from the others."""
+    skipped, total = told.get("skipped", 0), told.get("total", 0)
+    passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
+    return ClosingLine(line, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
@@ -357,25 +402,8 @@ def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
     counts."""
     if not found:
         return None
-    return ClosingLine(
-        max(said.line for said in found),
-        min(said.passed for said in found),
-        max(said.failed for said in found),
-        max(said.skipped for said in found),
-    )
-
-
-def sum_up(found: Sequence[ClosingLine]) -> ClosingLine | None:
-    """Closing lines of a runner that prints one for each part: together they are the run."""
-    if not found:
-        return None
-    line = max(said.line for said in found)
-    return ClosingLine(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
-
-
-def sum_numbers(text: str, *words: str) -> int:
-    """The sum of the numbers before these words."""
-    return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
+    line, passed, failed, skipped, _ = zip(*found, strict=True)
+    return ClosingLine(max(line), min(passed), max(failed), max(skipped))
 
 
 def join_options(before: str | None, added: str) -> str:

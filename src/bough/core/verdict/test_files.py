@@ -20,7 +20,7 @@ from bough.core.verdict.language import DATA, Language, is_test_folder
 from bough.core.verdict.paths import find_suffix, is_installed_folder, last_segment, parent_folder
 from bough.core.verdict.references import ReadFiles, behaves, names_file, names_path
 from bough.core.verdict.registry import LANGUAGES, NEUTRAL, RUNNERS, find_language
-from bough.core.verdict.texts import FileChange
+from bough.core.verdict.texts import FileChange, parse_object
 
 _ALL_SETTINGS = (*(runner.settings for runner in RUNNERS), *(language.settings for language in LANGUAGES))
 _SETTINGS = rf"(?:^|/)(?:{'|'.join(settings for settings in _ALL_SETTINGS if settings)})$"
@@ -252,11 +252,8 @@ def _restore_part(path: str, old: str | None, new: str | None, inside: bool) -> 
 
 def _restore_keys(old: str, new: str, pattern: str) -> str:
     """The keys of a JSON object that match as they were, all others as they are."""
-    try:
-        was, now = json.loads(old or "{}"), json.loads(new or "{}")
-    except (ValueError, RecursionError):
-        return new
-    if not isinstance(was, dict) or not isinstance(now, dict):
+    was, now = parse_object(old or "{}"), parse_object(new or "{}")
+    if was is None or now is None:
         return new
     made = {key: value for key, value in now.items() if not re.fullmatch(pattern, key)}
     made |= {key: value for key, value in was.items() if re.fullmatch(pattern, key)}

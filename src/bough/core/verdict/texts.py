@@ -1,12 +1,16 @@
-"""The texts of two trees, by path, compared."""
+"""Texts of trees, and blocks in them."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
+
+Read = Callable[[str], str | None]
+"""Gives the text of a file; None: it does not exist, or is not text."""
 
 
 class FileChange(Struct, frozen=True):
@@ -25,42 +29,13 @@ class LineCount(Struct, frozen=True):
     binary: bool = False
 
 
-@runtime_checkable
-class ComparableTexts(Protocol):
-    """Texts that know which of them differ without being read."""
-
-    def differing(self, other: ComparableTexts) -> set[str]: ...
-
-
-class Over(Mapping[str, str]):
-    """Texts in front of others."""
-
-    def __init__(self, front: Mapping[str, str], behind: Mapping[str, str]) -> None:
-        self.front = front
-        self.behind = behind
-
-    def __contains__(self, path: object) -> bool:
-        return path in self.front or path in self.behind
-
-    def __getitem__(self, path: str) -> str:
-        return self.front[path] if path in self.front else self.behind[path]
-
-    def __iter__(self) -> Iterator[str]:
-        yield from self.front
-        yield from (path for path in self.behind if path not in self.front)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """The paths whose texts differ."""
-    if isinstance(before, Over):
-        same = differing(before.behind, after)
-        return {path for path in same | {*before.front} if before.get(path) != after.get(path)}
-    if isinstance(before, ComparableTexts) and isinstance(after, ComparableTexts):
-        return before.differing(after)
-    return {path for path in {*before, *after} if before.get(path) != after.get(path)}
+def parse_object(text: str) -> dict[str, Any] | None:
+    """The object that a text says in JSON; None: it says none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def find_block(lines: Sequence[str], at: int) -> tuple[int, int]:

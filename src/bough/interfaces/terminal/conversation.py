@@ -7,7 +7,7 @@ from bough.core.textual.cleaning import escape_text
 from bough.interfaces.terminal.output import TerminalOutput, format_line
 from bough.views.event_lines import Teller
 from bough.views.formatting import first_line, last_line, one_line
-from bough.views.telling.task_events import describe_usage
+from bough.views.telling.task_events import describe_answer
 
 MARGIN = "    "
 
@@ -25,7 +25,7 @@ class Conversation:
             case e.AttemptStarted(system=system, brief=brief):
                 self._print(record, f"{words}, with this prompt:", style, system, brief)
             case e.ModelAnswered() as event:
-                head = f"round {self._teller.round(record.task)}: the model answers ({describe_usage(event)}):"
+                head = f"round {self._teller.round(record.task)}: {describe_answer(event)}:"
                 self._print(record, head, style, event.text)
                 for call in event.calls:
                     self._page.text(f"{MARGIN}→ {one_line(call.name)} {escape_text(call.arguments)}", "cyan")

@@ -129,15 +129,18 @@ def _tell_model_answered(event: e.ModelAnswered, memory: TaskMemory) -> Told:
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (first_line(event.text), calls) if part) or "empty answer"
     repaired = f"; bough {'; '.join(map(one_line, event.repaired))}" if event.repaired else ""
-    return f"round {memory.rounds}: the model answers ({describe_usage(event)}): {words}{repaired}", ""
+    return f"round {memory.rounds}: {describe_answer(event)}: {words}{repaired}", ""
 
 
-def describe_usage(event: e.ModelAnswered) -> str:
-    """`12.3k tokens in, 420 out, $0.02, 3.1 s`; `about` where a provider does not count them."""
+def describe_answer(event: e.ModelAnswered) -> str:
+    """`the model answers (12.3k tokens in, 420 out, $0.02, 3.1 s)`; `about` where a provider does not count them."""
+    if event.spare:
+        return "another of its answers is tried"
     about = "about " if event.usage.estimated else ""
     tokens = f"{about}{format_count(event.usage.input)} tokens in, {format_count(event.usage.output)} out"
     price = "" if event.cost is None else f", {format_money(event.cost)}"
-    return f"{tokens}{price}, {format_duration(event.seconds)}"
+    more = f", and {pluralize(len(event.others), 'further answer')}" if event.others else ""
+    return f"the model answers ({tokens}{price}, {format_duration(event.seconds)}{more})"
 
 
 def tell_task(event: e.AnyEvent) -> Told | None:

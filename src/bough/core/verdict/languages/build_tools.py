@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import ClosingLine, Runner, choose_worst, find_last_lines
+from bough.core.verdict.runner import KINDS, ClosingLine, Runner, choose_worst, find_last_lines, make_closing
 
 _LISP = """sbcl --non-interactive --eval '(require :asdf)' --eval '(asdf:load-asd (truename "{file}"))' \
 --eval '(asdf:test-system (pathname-name "{file}"))'"""
@@ -44,18 +44,12 @@ class BuildTool(Runner):
             told = _read_counts(line)
             block = {**told, **block}
             if block and (not told or len(told) > 1):
-                found += [_close(block)] if len(block.keys() & {"passed", "failed", "total"}) > 1 else []
+                found += [make_closing(-1, block)] if len(block.keys() & {"passed", "failed", "total"}) > 1 else []
                 block = {}
         return choose_worst(found)
 
 
-_KINDS = {
-    "passed": r"pass(?:ed|es)?|ok|success(?:es|ful)?|succeeded",
-    "failed": r"fail(?:ed|ures?|s)?|err(?:ors?|ored)?(?:\(s\))?",
-    "skipped": r"skip(?:ped|s)?|pending|ignored",
-    "total": r"tests?|specs?|(?:test )?cases?|examples?|checks?|assertions?|total",
-}
-_KIND = "|".join(f"(?P<{kind}{{0}}>{words})" for kind, words in _KINDS.items())
+_KIND = "|".join(f"(?P<{kind}{{0}}>{words})" for kind, words in KINDS.items())
 _OF = r"(?:\s*(?:/|of|out of)\s*(?P<whole{0}>\d{{1,9}}))"
 _COUNTS = (
     # `12 tests passed`, `11/12 ok`
@@ -70,19 +64,13 @@ def _read_counts(line: str) -> dict[str, int]:
     said = re.sub(r"\(.*\)", "", line) if len(line) < 200 else ""
     found: dict[str, int] = {}
     for match in re.finditer(rf"(?i){_COUNTS}", said):
-        kind = next(kind for kind in _KINDS if match[kind] or match[f"{kind}1"])
+        kind = next(kind for kind in KINDS if match[kind] or match[f"{kind}1"])
         before = found.get(kind, 0) if kind == "failed" else 0  # Failures and errors.
         found[kind] = before + int(match["n"] or match["n1"])
         if whole := match["whole"] or match["whole1"]:
             found["total"] = int(whole)
     rest = re.sub(rf"(?i){_COUNTS}", " ", said)
     return found if len(re.findall(r"\w+", rest)) < 2 else {}
-
-
-def _close(told: Mapping[str, int]) -> ClosingLine:
-    skipped, total = told.get("skipped", 0), told.get("total", 0)
-    passed = told.get("passed", max(total - told.get("failed", 0) - skipped, 0))
-    return ClosingLine(-1, passed, told.get("failed", max(total - passed - skipped, 0)), skipped)
 
 
 class BuildTools(Language):
@@ -93,6 +81,3 @@ class BuildTools(Language):
     runners = (BuildTool(),)
     manifests = ("stack.yaml", "cabal.project", "pubspec.yaml", "Package.swift", "build.sbt", "dune-project")
     programs = frozenset(command.split()[0] for _, _, command in BuildTool.starts)
-
-
-LANGUAGE = BuildTools()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
+from bough.core.verdict.runner import ProjectCommand, Runner
 
 
 class CTest(Runner):
@@ -68,16 +68,11 @@ class Automake(Runner):
     named = r"(?P<outcome>PASS|XFAIL|SKIP|FAIL|XPASS|ERROR): (?P<test>.+)"
     outcomes: ClassVar = {"PASS": "passed", "XFAIL": "passed", "SKIP": "skipped"}
     unique_ids = "."
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        kinds = {"PASS": 0, "XFAIL": 0, "FAIL": 0, "XPASS": 0, "ERROR": 0, "SKIP": 0}
-        last = -1
-        for at, line in enumerate(lines):
-            if found := re.fullmatch(r"# (PASS|XFAIL|FAIL|XPASS|ERROR|SKIP): +(\d{1,9})", line.strip()):
-                kinds[found[1]] += int(found[2])
-                last = at
-        bad = kinds["FAIL"] + kinds["XPASS"] + kinds["ERROR"]
-        return ClosingLine(last, kinds["PASS"] + kinds["XFAIL"], bad, kinds["SKIP"]) if last >= 0 else None
+    closes = (
+        r"# (?:PASS|XFAIL): +(?P<passed>\d{1,9})|# (?:FAIL|XPASS|ERROR): +(?P<failed>\d{1,9})"
+        r"|# SKIP: +(?P<skipped>\d{1,9})"
+    )
+    in_parts = True
 
 
 class Meson(Runner):
@@ -85,22 +80,17 @@ class Meson(Runner):
     starts = ((r"meson\.build", "", "meson setup build-check && meson test -C build-check"),)
     named = r"\d+/\d+ (?P<test>\S.*?) +(?P<outcome>OK|EXPECTEDFAIL|SKIP|[A-Z]{4,}) +[\d.]+ ?s\b.*"
     outcomes: ClassVar = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}
+    closes = (
+        r"Ok: +(?P<passed>\d{1,9})(?:\nExpected Fail: .*)?\nFail: +(?P<failed>\d{1,9})"
+        r"(?:\nUnexpected Pass: +(?P<failed2>\d{1,9}))?(?:\nSkipped: +(?P<skipped>\d{1,9}))?"
+        r"(?:\nTimeout: +(?P<failed3>\d{1,9}))?"
+    )
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         texts = look.text("meson_options.txt") + look.text("meson.options")
         off = re.findall(r"(?i)\boption\s*\(\s*'(\w*tests?)'\s*,[^()]*\bvalue\s*:\s*'?(false|disabled)\b", texts)
         values = {"false": "true", "disabled": "enabled"}
         return _turn_on(super().projects(look), [f"{name}={values[value]}" for name, value in off])
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = {m[1]: (at, int(m[2])) for at, line in find_last_lines(lines) if (m := re.fullmatch(_MESON, line))}
-        if "Ok" not in found or "Fail" not in found:
-            return None
-        bad = sum(found[kind][1] for kind in ("Fail", "Unexpected Pass", "Timeout") if kind in found)
-        return ClosingLine(found["Fail"][0], found["Ok"][1], bad, found.get("Skipped", (0, 0))[1])
-
-
-_MESON = r"(Ok|Fail|Unexpected Pass|Skipped|Timeout): +(\d{1,9}) *"
 
 
 class C(Language):
@@ -126,6 +116,3 @@ class C(Language):
         r"|No package '([\w.+-]+)' found|Package '?([\w.+-]+)'?, required by .* not found"
         r"|cannot find -l(\w+)|Dependency \"?([\w.+-]+)\"? not found|configure: error: (.*not found.*)"
     )
-
-
-LANGUAGE = C()

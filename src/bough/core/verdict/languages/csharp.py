@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from shlex import quote
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import insert_arguments
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.language import Language
-from bough.core.verdict.runner import MOST_LINES, ClosingLine, Runner, sum_up
+from bough.core.verdict.runner import MOST_LINES, Runner
 
-_SHORT = r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: .*"
-_TOTAL = r"Total tests: (\d{1,9})"
-_COUNT = r" +(Passed|Failed|Skipped): (\d{1,9})"
 _TEST = r"  (Passed|Failed|Skipped) (\S.*?)(?: \[[^\[\]]*\])?"
 _OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Skipped": "skipped"}
 
@@ -25,62 +21,33 @@ class Dotnet(Runner):
     settings = r".*\.runsettings"
     program = ("dotnet", "test")
     report_arguments = "--logger 'console;verbosity=normal'"
+    ends_arguments = ("--",)
+    nameable = ""
     reports_already = r"--logger\b.*console|\s-l\b"
     starts = ((r"[^/]+\.slnx?", "", "dotnet test"),)
     steps = (_TEST,)
     bad = frozenset({"Failed"})
-
-    def can_name(self, id: str) -> bool:
-        return True
+    closes = (
+        r"\w+! +- Failed: +(?P<failed>\d{1,9}), Passed: +(?P<passed>\d{1,9}), Skipped: +(?P<skipped>\d{1,9}), Total: .*"
+        r"|Total tests: \d{1,9}(?:\nPassed: (?P<passed2>\d{1,9})|\nFailed: (?P<failed2>\d{1,9})"
+        r"|\nSkipped: (?P<skipped2>\d{1,9}))*"
+    )
+    in_parts = True
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # The arguments of a theory are not part of a test's full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
         return self.append(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
-    def append(self, command: str, arguments: str) -> str | None:
-        """The command with more arguments, before the `--` that precedes settings."""
-        found = self.place(command)
-        if found is None:
-            return None
-        words = [word.text for word in found.part]
-        last = words.index("--") - 1 if "--" in words else len(words) - 1
-        return insert_arguments(command, found.part[last].end, arguments)
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """A line or a block of counts for each test project."""
-        found = []
-        for at, line in enumerate(lines):
-            if short := re.fullmatch(_SHORT, line.strip()):
-                found.append(ClosingLine(at, int(short[2]), int(short[1]), int(short[3])))
-            elif re.fullmatch(_TOTAL, line.strip()):
-                counts = {m[1]: int(m[2]) for each in lines[at : at + 4] if (m := re.fullmatch(_COUNT, each.rstrip()))}
-                found.append(
-                    ClosingLine(at, counts.get("Passed", 0), counts.get("Failed", 0), counts.get("Skipped", 0))
-                )
-        return sum_up(found)
-
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        found: list[tuple[str, CaseOutcome, list[str]]] = []
-        for line in lines:
-            if test := re.fullmatch(_TEST, line):
-                found.append((test[2], _OUTCOMES[test[1]], []))
-            elif re.match(r"Total tests: |Test Run |\[xUnit\.net ", line):
-                found.append(("", "passed", []))  # What follows belongs to no test.
-            elif found and len(found[-1][2]) < MOST_LINES:
-                found[-1][2].append(line)
-        return [
-            make_case(name, outcome, _extract_message(said), "\n".join(said), root=root)
-            for name, outcome, said in found
-            if name
-        ]
-
-
-def _extract_message(said: Sequence[str]) -> str:
-    """The text between `Error Message:` and `Stack Trace:`."""
-    text = "\n".join(said)
-    match = re.search(r"^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", text, re.MULTILINE | re.DOTALL)
-    return match[1].strip() if match else ""
+        """What a test printed follows its line."""
+        after = r"  (?:Passed|Failed|Skipped) |Total tests: |Test Run |\[xUnit\.net "
+        cases = []
+        for test in re.finditer(rf"(?m)^{_TEST}$((?:\n(?!{after}).*)*)", "\n".join(lines)):
+            trace = "\n".join(test[3].split("\n")[1 : MOST_LINES + 1])
+            said = re.search(r"(?ms)^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", trace)
+            cases.append(make_case(test[2], _OUTCOMES[test[1]], said[1] if said else "", trace, root=root))
+        return cases
 
 
 class CSharp(Language):
@@ -93,6 +60,3 @@ class CSharp(Language):
     no_package = r"error NU1[13]\d\d: .*?([\w.]+)|assets file '[^']*' not found\. Run a NuGet package restore"
     setups = ((r"[^/]+\.(?:slnx?|[cfv][sb]proj)", "dotnet restore"),)
     installs = "dotnet restore"
-
-
-LANGUAGE = CSharp()

@@ -10,6 +10,3 @@ class Dart(Language):
     suffixes = ("dart",)
     comment = "//"
     compares = rf"expect|{Language.compares}"
-
-
-LANGUAGE = Dart()

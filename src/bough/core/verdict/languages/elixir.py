@@ -23,6 +23,3 @@ class Elixir(Language):
     no_package = r"the dependency is not available, run \"mix deps|Could not find Hex|Unchecked dependencies"
     setups = (("mix.exs", "mix deps.get"),)
     installs = r"mix deps\.get"
-
-
-LANGUAGE = Elixir()

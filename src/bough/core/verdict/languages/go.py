@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
 
 import msgspec
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
-from bough.core.shell_syntax import insert_arguments
 from bough.core.verdict.check_run import MOST_CASES, count_cases, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText
+from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
+from bough.core.verdict.texts import Read
 
 _OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
 _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
@@ -28,6 +28,7 @@ class Go(Runner):
     name = "go"
     program = ("go", "test")
     report_flag = "-json"
+    ends_arguments = ("-args", "--args")
     suffixes = (".go",)
     manifests = ("go.mod",)
     steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
@@ -40,16 +41,13 @@ class Go(Runner):
     probe_case = r"(?m)^func (TestProbe\w*)\("
     probe_by_name = True
     probe_folder = True
+    probe_lines = r"(?m)^--- (?:(?P<passed>PASS)|FAIL|SKIP): (?P<test>TestProbe\w*) "
     probe_broken = (2,)
     no_test = r"\[no test files\]|no tests to run|\[build failed\]"
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        found = self.place(command)
-        if found is None:
-            return None
         names = sorted({strip_file(one).split("/")[0] for one in ids})
-        last = next((at for at, word in enumerate(found.part) if word.text in ("-args", "--args")), len(found.part)) - 1
-        return insert_arguments(command, found.part[last].end, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
+        return self.append(command, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
@@ -95,10 +93,6 @@ class Go(Runner):
         folders = {parent_folder(path) for path in paths}
         return f"go test -count=1 -v -run ^TestProbe {' '.join(sorted(quote(f'./{each}') for each in folders))}"
 
-    def find_passed(self, output: str) -> set[str]:
-        said = re.findall(r"(?m)^--- (PASS|FAIL|SKIP): (TestProbe\w*) ", output)
-        return {name for outcome, name in said if outcome == "PASS"} - {name for each, name in said if each != "PASS"}
-
 
 class _GoTestEvent(msgspec.Struct):
     Action: str
@@ -142,8 +136,7 @@ def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
         said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
         name = f"{package}::{test}" if test else package
         kind: CaseOutcome = outcome if test else "error"
-        trace = "".join(said[-MOST_LINES:])
-        cases.append(make_case(name, kind, trace.strip().split("\n")[0].strip(), trace, seconds, root))
+        cases.append(make_case(name, kind, None, "".join(said[-MOST_LINES:]), seconds, root))
     return cases
 
 
@@ -159,9 +152,7 @@ def _read_text(lines: Sequence[str], root: str) -> list[Case]:
             if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome, _, _ in waiting):
                 cases.append(make_case(package[1], "error", line.replace("\t", " "), root=root))
             for name, outcome, seconds, trace in waiting:
-                told = "\n".join(trace)
-                name = f"{package[1]}::{name}"
-                cases.append(make_case(name, outcome, told.strip().split("\n")[0], told, seconds, root))
+                cases.append(make_case(f"{package[1]}::{name}", outcome, None, "\n".join(trace), seconds, root))
             waiting = []
         elif waiting and line.startswith("    ") and len(waiting[-1][3]) < MOST_LINES:
             waiting[-1][3].append(line)
@@ -236,9 +227,7 @@ class GoLanguage(Language):
     setups = ((r"go\.mod", "go mod download"),)
     installs = "go mod download"
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The tests as functions of the package, and a program that calls them."""
         module, package = (
             re.search(r"(?m)^module\s+(\S+)", read("go.mod") or ""),
@@ -268,6 +257,3 @@ class GoLanguage(Language):
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if module := re.search(r"^module\s+(\S+)", read("go.mod"), re.MULTILINE):
             yield module[1]
-
-
-LANGUAGE = GoLanguage()

@@ -44,6 +44,3 @@ class Jvm(Language):
         (r"pom\.xml", "mvn dependency:go-offline"),
         ("gradlew", "./gradlew dependencies"),
     )
-
-
-LANGUAGE = Jvm()

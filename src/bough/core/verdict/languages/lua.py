@@ -34,6 +34,3 @@ class Lua(Language):
     no_module = r"module '([\w.-]+)' not found"
     setups = ((r"[^/]+\.rockspec", "luarocks make {file}"),)
     installs = "luarocks (?:make|install)"
-
-
-LANGUAGE = Lua()

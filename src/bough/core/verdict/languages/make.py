@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from bough.core.verdict.language import Language
 from bough.core.verdict.paths import parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import ClosingLine, ProjectCommand, Runner, find_last_lines
+from bough.core.verdict.runner import ProjectCommand, Runner
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """The names of a Makefile in the order in which make looks for them; it reads the first."""
@@ -22,13 +22,9 @@ _DEEPEST = 4
 class Make(Runner):
     name = "make"
     scripts = r"GNUmakefile|makefile|Makefile|.*\.ma?k"
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """The closing line of a make that did nothing at all: a folder has the target's name, or the target has no
-        recipe."""
-        idle = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
-        end = find_last_lines(lines, 1)
-        return ClosingLine(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None
+    # It did nothing at all: a folder has the target's name, or the target has no recipe.
+    closes = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
+    near_end = 1
 
     def find_targets(self, look: ProjectFiles) -> tuple[str, frozenset[str]]:
         """Rules of the Makefile that make would read here, including those of included files, and neither words in
@@ -106,6 +102,3 @@ class MakeFiles(Language):
     programs = frozenset({"make", "just", "task"})
     builds = r"make(?: -\S+| all| \w+=\S+)*$"
     moved = r"make(?:\[\d+\])?: \*\*\* No rule"
-
-
-LANGUAGE = MakeFiles()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import ClassVar
 
-from bough.core.verdict.language import ENDS, Language, PlainProgram
-from bough.core.verdict.runner import ClosingLine, Runner, find_last_lines
+from bough.core.verdict.language import ENDS, Language, PlainProgram, Wanted
+from bough.core.verdict.runner import ClosingLine, Runner
+from bough.core.verdict.texts import Read
 
 
 class Prove(Runner):
@@ -26,17 +26,14 @@ class Prove(Runner):
     outcomes: ClassVar = {"ok": "passed", "skipped": "skipped"}
     repeated = r"Dubious, test returned .*|No subtests run|Failed \d+/\d+ subtests|All \d+ subtests passed"
     said_before = True
+    closes = r"Files=\d+, Tests=(?P<total>\d{1,9}), +[\d.]+ wallclock secs .*\nResult: (?:PASS|NOTESTS|(?P<least>FAIL))"
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines, 400)
-        for (at, result), (_, line) in pairwise(end):
-            match = re.fullmatch(r"Files=\d+, Tests=(\d{1,9}), +[\d.]+ wallclock secs .*", line.strip())
-            if match and re.fullmatch(r"Result: (PASS|FAIL|NOTESTS)", result.strip()):
-                bad = r"\S.* \(Wstat: .* Tests: \d+ Failed: (\d{1,9})\)"
-                failed = sum(int(m[1]) for _, other in end if (m := re.fullmatch(bad, other.strip())))
-                failed = max(failed, int("FAIL" in result))
-                return ClosingLine(at, max(int(match[1]) - failed, 0), failed)
-        return None
+        ended = super().closing(lines)
+        bad = re.findall(r"(?m)^\S.* \(Wstat: .* Tests: \d+ Failed: (\d{1,9})\)$", "\n".join(lines[-400:]))
+        if ended is None or not (failed := sum(map(int, bad))):
+            return ended
+        return ended._replace(passed=max(ended.passed + ended.failed - failed, 0), failed=failed)
 
 
 _KIT = """\
@@ -72,19 +69,9 @@ class Perl(Language):
     def find_top(self, module: str) -> str:
         return module.replace("/", "::")
 
-    def find_declaration(self, module: str, manifests: Mapping[str, str]) -> str | None:
-        name = self.find_top(module)
-        named = (path for path, text in manifests.items() if re.search(self.dependency_files, path) and name in text)
-        return next(named, None)
-
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The script itself, with the functions of `Test::More` in it. What it does not have ends the program."""
         made, found = re.subn(r"(?m)^use Test::(?:More|Simple)\b[^;]*;", "", text)
         if not found or re.search(r"\b(?:is_deeply|SKIP|TODO|FindBin|__FILE__)\b", text):
             return None
         return PlainProgram("perl -Ilib program.pl", {"program.pl": f'{_KIT}{made}\nprint "\\n{ENDS}\\n";\n'})
-
-
-LANGUAGE = Perl()

@@ -9,7 +9,6 @@ from shlex import quote
 from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case
-from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.language import Language
 from bough.core.verdict.runner import Runner, strip_file
 
@@ -17,6 +16,8 @@ from bough.core.verdict.runner import Runner, strip_file
 class PhpUnit(Runner):
     name = "phpunit"
     settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
+    program = ("phpunit",)
+    interpreters = ("php",)
     suffixes = (".php",)
     manifests = ("composer.json",)
     report_arguments = "--log-junit {report}"
@@ -33,13 +34,6 @@ class PhpUnit(Runner):
         r"(?:, (?:Errors: (?P<failed>\d{1,9})|Failures: (?P<failed2>\d{1,9})|Skipped: (?P<skipped>\d{1,9})"
         r"|Incomplete: (?P<skipped2>\d{1,9})|[A-Z][A-Za-z ]+: \d{1,9}))*\."
     )
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        if get_program_name(part, at) == "php":
-            return next(
-                (index for index in range(at + 1, len(part)) if get_program_name(part, index) == "phpunit"), None
-            )
-        return at if get_program_name(part, at) in ("phpunit", "phpunit.phar") else None
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
@@ -72,6 +66,3 @@ class Php(Language):
     )
     setups = ((r"composer\.json", "composer install"),)
     installs = "composer (?:install|update)"
-
-
-LANGUAGE = Php()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from shlex import quote
 
 import msgspec
@@ -11,9 +11,10 @@ import msgspec
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
-from bough.core.verdict.language import Language, PlainProgram
+from bough.core.verdict.language import Language, PlainProgram, Wanted
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.verdict.texts import Read
 
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
@@ -176,9 +177,7 @@ class Ruby(Language):
     setups = (("Gemfile", "bundle install"), (r"[^/]+\.gemspec", "gem install --development ."))
     installs = "bundle install"
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """A plain program for tests whose classes are those of Minitest or of test-unit; None for others."""
         kinds = r"(?m)^(\s*)class\s+\w+\s*<\s*(?:Minitest::Test|MiniTest::Test|Test::Unit::TestCase)\b"
         made, found = re.subn(kinds, r"\1Class.new(Kit) do", text)
@@ -188,6 +187,3 @@ class Ruby(Language):
             return None
         program = f"{_KIT}{made}\n{_RUN}"
         return PlainProgram("ruby -Ilib program.rb", {"program.rb": program})
-
-
-LANGUAGE = Ruby()

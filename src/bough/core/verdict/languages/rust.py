@@ -4,39 +4,23 @@ tests."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from shlex import quote
-
-from msgspec.structs import replace
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_word, insert_arguments
 from bough.core.verdict.check_run import MOST_CASES, make_case
-from bough.core.verdict.language import Language, PlainProgram, ReadText, find_table_name
+from bough.core.verdict.language import Language, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.paths import find_stem, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import (
-    MOST_LINES,
-    ClosingLine,
-    Progress,
-    Runner,
-    choose_worst,
-    find_last_lines,
-    strip_file,
-    sum_numbers,
-    sum_up,
-)
-from bough.core.verdict.texts import find_closing_brace
+from bough.core.verdict.runner import MOST_LINES, Runner, strip_file
+from bough.core.verdict.texts import Read, find_closing_brace
 
-_CLOSING = (
-    r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
-    r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
-)
-_NEXTEST_CLOSING = r"Summary \[ *[\d.]+s\] (\d{1,9})(?:/\d+)? tests? run: (\d{1,9} passed.*|\d{1,9} failed.*|.*skipped)"
 _SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
 _DOC_SECTION = r" +Doc-tests (\S+)"
 _TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
-_OUTPUT = r"---- (.+?) stdout ----"
+_OUTPUT = r"(?m)^---- (.+?) stdout ----$((?:\n(?!---- .+? stdout ----$|(?:failures|successes):$|test result: ).*)*)"
+"""What a failing test printed, up to that of the next or the list of names."""
 _NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
 _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
 
@@ -56,6 +40,12 @@ class Cargo(Runner):
     manifests = ("Cargo.toml",)
     program = ("cargo", "test", "t", "nextest")
     report_flag = "--no-fail-fast"
+    closes = (
+        r"test result: (?:ok|FAILED)\. (?P<counts>\d{1,9} passed; \d{1,9} failed; \d{1,9} ignored)"
+        r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
+        r"|Summary \[ *[\d.]+s\] \d{1,9}(?:/\d+)? tests? run: (?P<counts2>\d{1,9} (?:passed|failed).*|.*skipped)"
+    )
+    in_parts = True
     starts = (
         (r"Cargo\.toml", r"(?m)^\[workspace\]", "cargo test --workspace"),
         (r"Cargo\.toml", r"(?m)^\[package\]|\A\s*\Z|(?!.*\[workspace\])", "cargo test"),
@@ -85,30 +75,8 @@ class Cargo(Runner):
         dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
         return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
 
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for at, line in find_last_lines(lines):
-            if match := re.fullmatch(_NEXTEST_CLOSING, line.strip()):
-                failed = sum_numbers(match[2], "failed", "timed out", "exec failed")
-                found.append(ClosingLine(at, sum_numbers(match[2], "passed"), failed, sum_numbers(match[2], "skipped")))
-        if found:
-            return choose_worst(found)
-        for at, line in enumerate(lines):
-            if match := re.fullmatch(_CLOSING, line):
-                found.append(ClosingLine(at, int(match[1]), int(match[2]), int(match[3])))
-        return sum_up(found)
-
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        # What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names.
-        traces: dict[str, list[str]] = {}
-        current: list[str] | None = None
-        for line in lines:
-            if (match := re.fullmatch(_OUTPUT, line)) is not None:
-                current = traces.setdefault(match[1], [])
-            elif line in ("failures:", "successes:") or line.startswith("test result: "):
-                current = None
-            elif current is not None and len(current) < MOST_LINES:
-                current.append(line)
+        told = {found[1]: found[2].split("\n")[1:] for found in re.finditer(_OUTPUT, "\n".join(lines))}
         target, found = "", list[tuple[str, str, CaseOutcome]]()
         seen: set[tuple[str, str]] = set()
         for line in lines:
@@ -122,20 +90,14 @@ class Cargo(Runner):
                 seen.add((test[2], test[3]))  # The summary names failures again.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
         # Documentation tests of one item differ only by their line and come in any order: use that of the file.
-        found.sort(
-            key=lambda each: (each[0].endswith(":doc"), _parse_line_number(each[1]) if each[0].endswith(":doc") else 0)
-        )
+        found.sort(key=lambda each: (each[0].endswith(":doc"), *map(int, re.findall(r"\(line (\d{1,9})\)", each[1]))))
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
-            trace = traces.get(name, [])
+            trace = told.get(name, [])[:MOST_LINES]
             # The line number of a documentation test moves with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
             cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
         return cases
-
-    def count(self, so_far: Progress, line: str) -> Progress:
-        # It reports the number of tests, and then the failures, for each of its programs.
-        return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         whole = " --test" if parent_folder(path) == "tests" else ""
@@ -143,11 +105,6 @@ class Cargo(Runner):
 
     def probe(self, path: str, command: str, case: str = "") -> str:
         return f"cargo test --test {quote(find_stem(path))}{f' -- --exact {quote(case)}' if case else ''}"
-
-
-def _parse_line_number(name: str) -> int:
-    match = re.search(r"\(line (\d{1,9})\)", name)
-    return int(match[1]) if match else 0
 
 
 def _find_panic(trace: Sequence[str]) -> str:
@@ -208,9 +165,7 @@ class Rust(Language):
         file = test.partition("::")[0]
         return file.rpartition(":")[2] == path or not file.endswith(".rs")
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         """The tests as functions, and a program that calls them, built without the checks of a development build."""
         package = find_table_name(read("Cargo.toml") or "", "package")
         inner, crate = self.find_inner_tests(text, True), package.replace("-", "_")
@@ -235,6 +190,3 @@ class Rust(Language):
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         if name := find_table_name(read("Cargo.toml"), "package"):
             yield name
-
-
-LANGUAGE = Rust()

@@ -68,6 +68,3 @@ class Shell(Language):
     asserts = rf"\[\[?|test|{Language.asserts}"
     runners = (Tap(),)
     programs = frozenset({*"bats sh bash env test cmp diff grep expr".split()})  # noqa: SIM905
-
-
-LANGUAGE = Shell()

@@ -10,6 +10,3 @@ class Swift(Language):
     suffixes = ("swift",)
     comment = "//"
     programs = frozenset({"swift"})
-
-
-LANGUAGE = Swift()

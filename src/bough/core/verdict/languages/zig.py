@@ -52,10 +52,7 @@ class Zig(Runner):
                 found[-1] = (found[-1][0], _OUTCOMES.get(ending[1], "failed"), found[-1][2])
             elif found and said and len(found[-1][2]) < MOST_LINES:
                 found[-1][2].append(said)
-        return [
-            make_case(name, outcome, said[0] if said else "", "\n".join(said), root=root)
-            for name, outcome, said in found
-        ]
+        return [make_case(name, outcome, trace="\n".join(said), root=root) for name, outcome, said in found]
 
 
 class ZigLanguage(Language):
@@ -70,6 +67,3 @@ class ZigLanguage(Language):
     def find_inner_tests(self, text: str, reported: bool) -> list[tuple[int, int]]:
         heads = re.finditer(r"(?m)^test\b[^{\n]*(?=\{)", text)
         return [(head.start(), find_closing_brace(text, head.end())) for head in heads]
-
-
-LANGUAGE = ZigLanguage()

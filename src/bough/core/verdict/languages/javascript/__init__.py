@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText
+from bough.core.verdict.language import BESIDE, PROJECT, Language, PlainProgram, ReadText, Wanted
 from bough.core.verdict.languages.javascript.nodejs import NodeTestRunner
 from bough.core.verdict.languages.javascript.plain import make_plain
 from bough.core.verdict.languages.javascript.runners import (
@@ -23,6 +23,7 @@ from bough.core.verdict.languages.javascript.runners import (
 )
 from bough.core.verdict.paths import find_suffix, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.texts import Read, parse_object
 
 _LOADS = r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])"
 """The packages that a file loads, without paths inside them."""
@@ -72,9 +73,7 @@ class JavaScriptLanguage(Language):
     def list_loaded_packages(self, text: str) -> Collection[str]:
         return re.findall(_LOADS, text)
 
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         suffix, folder = find_suffix(path), parent_folder(path)
         listed = json.dumps(sorted({name.rpartition(" > ")[2] for name in wanted}) if wanted is not None else None)
         made = make_plain(text, listed, "node --test" not in command) if suffix in ("js", "mjs", "cjs") else ""
@@ -91,23 +90,13 @@ class JavaScriptLanguage(Language):
         return module
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
-        if isinstance(name := _parse(read("package.json")).get("name"), str):
+        if isinstance(name := (parse_object(read("package.json")) or {}).get("name"), str):
             yield name
 
     def requires(self, text: str, names: Collection[str]) -> bool:
-        tables = (_parse(text).get(key) for key in ("dependencies", "devDependencies", "peerDependencies"))
-        return any(isinstance(table, dict) and not table.keys().isdisjoint(names) for table in tables)
+        about = parse_object(text) or {}
+        tables = (get_table(about, key) for key in ("dependencies", "devDependencies", "peerDependencies"))
+        return any(not table.keys().isdisjoint(names) for table in tables)
 
     def list_scripts(self, look: ProjectFiles) -> Mapping[str, object]:
         return get_table(read_package(look), "scripts")
-
-
-def _parse(text: str) -> Mapping[str, object]:
-    try:
-        found = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-LANGUAGE = JavaScriptLanguage()

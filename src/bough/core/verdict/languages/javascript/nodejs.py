@@ -14,7 +14,7 @@ from urllib.parse import quote as url_quoted
 
 from msgspec.structs import replace
 
-from bough.core.shell_syntax import Part, get_program_name, insert_arguments
+from bough.core.shell_syntax import Part, get_program_name
 from bough.core.verdict.languages.javascript.runners import (
     PROBE_CASE,
     PROBE_HOW,
@@ -26,7 +26,6 @@ from bough.core.verdict.languages.javascript.runners import (
 from bough.core.verdict.project_files import ProjectFiles
 from bough.core.verdict.runner import ClosingLine, Progress, join_options, strip_file
 
-_COUNT = r"(?:#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms)  ?([\d.]{1,20})"
 _FILE = r"(?:ok \d+ - |✔ )\S+\.[cm]?[jt]sx?(?: \([\d.]+ms\))?(?: # .*)?"
 _GROUP = r" *(▶|✔|✖) (.*?)(?: \([\d.]+ms\))?"
 
@@ -41,14 +40,21 @@ class NodeTestRunner(JavaScript):
     steps = (r" *(ok|not ok) \d+ - .*", r" *(✔|✖|﹣) .* \([\d.]+ms\)(?: # .*)?")
     bad = frozenset({"not ok", "✖"})
     summary = r"✖ failing tests:|(#|ℹ) tests \d+"
+    # In TAP (also tape's shorter one) and in the spec form, where failures follow it.
+    closes = (
+        r"[#ℹ] tests +\d+(?:\n[#ℹ] suites +\d+)?\n[#ℹ] pass +(?P<passed>\d{1,9})(?:\n[#ℹ] (?:fail +(?P<failed>\d{1,9})"
+        r"|cancelled +(?P<failed2>\d{1,9})|skipped +(?P<skipped>\d{1,9})|todo +(?P<skipped2>\d{1,9})))*"
+    )
+    near_end = 100_000
     probe_path = "{at}probe_{name}{suffix}"
+    probe_command = "node --test {file}"
     probe_case = PROBE_CASE
     probe_how = f"`node:test` and `node:assert/strict`. {PROBE_HOW}"
     no_test = r"SyntaxError|Cannot use import statement"
     probe_suffix = ".test.mjs"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        is_node = get_program_name(part, at) in ("node", "nodejs", "tsx")
+        is_node = get_program_name(part, at) in self.interpreters
         return at if is_node and any(word.text == "--test" for word in part[at + 1 :]) else None
 
     def instrument(self, command: str, report: str, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -60,31 +66,17 @@ class NodeTestRunner(JavaScript):
         return command, {**env, "NODE_OPTIONS": join_options(env.get("NODE_OPTIONS"), options)}
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        found = self.place(command)
-        if found is None:
+        if self.place(command) is None:
             return None
         # node 20 matches the name alone, later versions match it after its groups' names.
         leaves = sorted({strip_file(one).split(" > ")[-1] for one in ids})
         patterns = (f"--test-name-pattern={quote(f'(^| ){escape_regex(name)}$')}" for name in leaves)
-        return insert_arguments(command, found.part[found.head].end, " ".join(patterns))
+        return self.put_in(command, " ".join(patterns))
 
     def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Its own block of counts, in TAP (also tape's shorter one) and in the spec form, where failures follow it."""
-        blocks: list[tuple[int, dict[str, int]]] = []
-        for at, line in enumerate(lines):
-            match = re.fullmatch(_COUNT, line.rstrip())
-            if match and match[1] == "tests":
-                blocks.append((at, {}))
-            if match and blocks and at - blocks[-1][0] <= 9:
-                blocks[-1][1][match[1]] = int(float(match[2])) if re.fullmatch(r"\d+(\.\d+)?", match[2]) else 0
-        whole = [(at, block) for at, block in blocks if {"tests", "pass"} <= block.keys()]
-        if not whole:
-            return None
         # A file without tests is reported as a passing test, under its own name.
-        files = sum(1 for line in lines if re.fullmatch(_FILE, line))
-        at, block = whole[-1]
-        failed = block.get("fail", 0) + block.get("cancelled", 0)
-        return ClosingLine(at, block["pass"], failed, block.get("skipped", 0) + block.get("todo", 0), files)
+        ended, files = super().closing(lines), sum(1 for line in lines if re.fullmatch(_FILE, line))
+        return ended._replace(doubtful=files) if ended is not None else None
 
     def count(self, so_far: Progress, line: str) -> Progress:
         group = None if so_far.over else re.fullmatch(_GROUP, line)
@@ -93,9 +85,6 @@ class NodeTestRunner(JavaScript):
         if group and so_far.groups[-1:] == (group[2],):
             return replace(so_far, groups=so_far.groups[:-1])
         return super().count(so_far, line)
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"node --test {quote(path)}"
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look)

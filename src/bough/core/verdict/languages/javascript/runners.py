@@ -3,9 +3,7 @@ npm and its relatives, which run whatever a script of package.json says; and wha
 
 from __future__ import annotations
 
-import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from shlex import quote
 from typing import Any, ClassVar
@@ -18,44 +16,27 @@ from bough.core.verdict.check_run import MOST_CASES, deduplicate, make_case
 from bough.core.verdict.junit import MOST_TEXT
 from bough.core.verdict.paths import find_stem, last_segment, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import (
-    ClosingLine,
-    ProjectCommand,
-    Runner,
-    choose_worst,
-    decode_report,
-    find_last_lines,
-    strip_file,
-    sum_numbers,
-)
+from bough.core.verdict.runner import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.verdict.texts import parse_object
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
 PROBE_CASE = r"(?:test|it)\(\s*['\"`](.*?)['\"`]"
 """How a test begins in a probe."""
 PROBE_HOW = "Tests with the framework's own assertions; `await import(…)` inside each."
-_NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
+_NO_TESTS = r"|No tests? (?:files )?found, exiting with code [01]"
 
 
 class JavaScript(Runner):
     """Chosen when it is among a package's dependencies."""
 
     suffixes = SUFFIXES
+    interpreters = ("node", "nodejs", "tsx")
     probe_suffix = ".test.js"
 
     def find_probe_suffix(self, tests: Sequence[str]) -> str:
         found = (re.search(r"\.(test|spec)\.[cm]?[jt]sx?$", path) for path in tests)
         return next((hit[0] for hit in found if hit), self.probe_suffix)
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        if get_program_name(part, at) == self.name:
-            return at
-        if get_program_name(part, at) in ("node", "nodejs", "tsx"):
-            places = range(at + 1, len(part))
-            return next(
-                (index for index in places if re.sub(r"\.m?js$", "", get_program_name(part, index)) == self.name), None
-            )
-        return None
 
     def chosen(self, look: ProjectFiles) -> bool:
         return find_test_tool(look) == self.name
@@ -94,11 +75,7 @@ def _is_test(path: str) -> bool:
 
 def read_package(look: ProjectFiles) -> dict[str, Any]:
     """The content of package.json; empty when there is none or it is not an object."""
-    try:
-        read = json.loads(look.text("package.json") or "null")
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
+    return parse_object(look.text("package.json")) or {}
 
 
 def get_table(holder: dict[str, Any], key: str) -> dict[str, Any]:
@@ -142,47 +119,33 @@ def escape_regex(name: str) -> str:
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
-class _WithSuites(JavaScript):
-    """A runner that counts the tests and the files that hold them, each in a line of its own."""
+class _ByTitle(JavaScript):
+    """A runner whose tests are chosen by a pattern of their titles."""
 
     by_arguments = True
     probe_path = "{at}probe_{name}{suffix}"
     probe_case = PROBE_CASE
     no_test = r"No tests found|Cannot use import statement"
-    tests_line: ClassVar[str]
-    files_line: ClassVar[str]
-    errors_line: ClassVar[str] = r"(?!)()"
-    """The line that counts errors outside of tests, as a pattern."""
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
         return self.append(command, f"-t {quote('(' + '|'.join(names) + ')$')}")
 
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        end = find_last_lines(lines)
-        found = []
-        for at, line in end:
-            if match := re.fullmatch(self.tests_line, line.rstrip()):
-                files = next((m[1] for _, other in end if (m := re.fullmatch(self.files_line, other.rstrip()))), "")
-                errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(self.errors_line, other.rstrip())))
-                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
-                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
-                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
-            elif re.fullmatch(_NO_TESTS, line.strip()):
-                found.append(ClosingLine(at, 0, 0))
-        return choose_worst(found)
 
-
-class Jest(_WithSuites):
+class Jest(_ByTitle):
     name = "jest"
+    program = ("jest",)
     settings = r"jest\.(config|setup)\..*"
     sections = (("package.json", "jest"),)
     report_arguments = "--json --outputFile={report}"
     reports_already = r"--(json|outputFile)\b"
-    tests_line = r"\s*Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
-    files_line = r"\s*Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
+    closes = (
+        r"(?:Test Suites: +(?:(?P<least>\d{1,9}) failed, )?(?:\d{1,9} [a-z]+, )*(?:\d+ of )?\d{1,9} total\n)?"
+        rf"Tests: +(?P<counts>(?:\d{{1,9}} [a-z]+, )*)\d{{1,9}} total{_NO_TESTS}"
+    )
     steps = (r" +(✓|✕|○|✎) .*",)
     bad = frozenset({"✕"})
+    probe_command = "npx jest --runTestsByPath {file}"
     probe_how = PROBE_HOW
 
     def recognise(self, part: Part, at: int) -> int | None:
@@ -198,17 +161,13 @@ class Jest(_WithSuites):
             where = file.name.replace("\\", "/")
             if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
                 # The file itself could not run: jest then lists no test of it.
-                cases.append(make_case(where, "error", file.message.strip().split("\n")[0], file.message, root=root))
+                cases.append(make_case(where, "error", trace=file.message, root=root))
             for test in file.assertionResults:
                 trace = "\n".join(test.failureMessages)[:MOST_TEXT]
                 name = f"{where}::{' > '.join([*test.ancestorTitles, test.title])}"
-                first = next((line for line in trace.split("\n") if line.strip()), "")
                 seconds = (test.duration or 0) / 1000
-                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
+                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), None, trace, seconds, root))
         return deduplicate(cases)
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"npx jest --runTestsByPath {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
@@ -233,38 +192,41 @@ class _Jest(msgspec.Struct):
     testResults: list[_File]
 
 
-class Vitest(_WithSuites):
+class Vitest(_ByTitle):
     name = "vitest"
+    program = ("vitest",)
     settings = r"vite(st)?\.(config|workspace|setup)\..*"
     sections = (("package.json", "vitest"),)
     # Naming a reporter switches off the default one, which people and models read.
     report_arguments = "--reporter=default --reporter=junit --outputFile.junit={report}"
     reports_already = "--outputFile"
-    tests_line = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-    files_line = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
-    errors_line = r" +Errors  (\d{1,9}) errors?"
+    closes = (
+        r"(?:Test Files  (?:(?P<least>\d{1,9}) failed)?.*\n)?Tests  (?P<counts>(?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)"
+        rf"|no tests)(?:\nType Errors  .*)?(?:\nErrors  (?P<least2>\d{{1,9}}) errors?)?{_NO_TESTS}"
+    )
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)
     bad = frozenset({"×"})
+    probe_command = "npx vitest run {file}"
     probe_how = f"Import `test` and `expect` from vitest. {PROBE_HOW}"
-
-    def probe(self, path: str, command: str, case: str = "") -> str:
-        return f"npx vitest run {quote(path)}"
 
     def command(self, look: ProjectFiles, path: str = "") -> str:
         return f"{make_run_command(look)}vitest run{path}"
 
 
-_COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
-
-
 class Mocha(JavaScript):
     name = "mocha"
+    program = ("mocha",)
     settings = r"\.mocharc(\..*)?|mocha\.opts"
     sections = (("package.json", "mocha"),)
     # Of several reporters the last one counts. Versions before 9.2 print to standard output anyway.
     report_arguments = "--no-bail --reporter json --reporter-option output={report}"
     by_arguments = True
+    closes = (
+        r"(?P<passed>\d{1,9}) passing(?: \([\d.]+ ?m?s?\))?(?:\n(?P<skipped>\d{1,9}) pending)?"
+        r"(?:\n(?P<failed>\d{1,9}) failing)?"
+    )
+    near_end = 100_000  # Its failures follow.
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})
@@ -284,19 +246,6 @@ class Mocha(JavaScript):
             message, trace = str(test.err.get("message", "")), str(test.err.get("stack", ""))[:MOST_TEXT]
             cases.append(make_case(name, outcome, message, trace, (test.duration or 0) / 1000, root))
         return deduplicate(cases)
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """Its failures follow the counts, so the whole output is searched for the counts; `passing` begins them."""
-        starts = [
-            at for at, line in enumerate(lines) if (m := re.fullmatch(_COUNTS, line.rstrip())) and m[2] == "passing"
-        ]
-        if not starts:
-            return None
-        counts = {"passing": 0, "failing": 0, "pending": 0}
-        for line in lines[starts[-1] : starts[-1] + 3]:
-            if match := re.fullmatch(_COUNTS, line.rstrip()):
-                counts[match[2]] = int(match[1])
-        return ClosingLine(starts[-1], counts["passing"], counts["failing"], counts["pending"])
 
 
 class _MochaTest(msgspec.Struct):
@@ -319,37 +268,25 @@ class _Mocha(msgspec.Struct):
 
 class Ava(JavaScript):
     name = "ava"
+    program = ("ava",)
     named = r"(?P<outcome>[✔✘]) (?:\[\w+\]: )?(?P<test>\S.*?)(?: \([\d.]+m?s\))?"
     outcomes: ClassVar = {"✔": "passed"}
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """The counts follow a short rule; traces and what was covered may follow them."""
-        rule = next((at for at in range(len(lines) - 1, -1, -1) if lines[at].strip() == "─"), None)
-        said = "\n".join(lines[rule:]) if rule is not None else ""
-        told = re.findall(r"(?m)^ +(\d{1,9}) (?:\w+ )?(?:tests? |uncaught )?(passed|failed|skipped|exceptions?)$", said)
-        counts = Counter({word[:4]: int(number) for number, word in told})
-        ended = ClosingLine(rule or 0, counts["pass"], counts["fail"] + counts["exce"], counts["skip"])
-        return ended if told else None
+    # After a short rule and the traces.
+    closes = (
+        r"─\n(?:.*\n){0,400}?(?:\n?(?:(?P<passed>\d{1,9}) tests? passed|(?P<failed>\d{1,9}) tests? failed"
+        r"|(?P<failed2>\d{1,9}) hooks? failed|(?P<failed3>\d{1,9}) uncaught exceptions?"
+        r"|(?P<skipped>\d{1,9}) tests? skipped))+"
+    )
+    near_end = 100_000  # What was covered may follow.
 
 
 class Bun(JavaScript):
     name = "bun"
     settings = r"bunfig\.toml"
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return None
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        count = r" +(\d{1,9}) (pass|fail|skip|todo)"
-        found = {
-            m[2]: (at, int(m[1]))
-            for at, line in find_last_lines(lines)[::-1]
-            if (m := re.fullmatch(count, line.rstrip()))
-        }
-        if not {"pass", "fail"} <= found.keys():
-            return None
-        skipped = sum(found[kind][1] for kind in ("skip", "todo") if kind in found)
-        return ClosingLine(found["fail"][0], found["pass"][1], found["fail"][1], skipped)
+    closes = (
+        r"(?P<passed>\d{1,9}) pass(?:\n(?P<skipped>\d{1,9}) skip|\n(?P<skipped2>\d{1,9}) todo)*"
+        r"\n(?P<failed>\d{1,9}) fail"
+    )
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look) and find_manager(look) == "bun"
@@ -364,9 +301,6 @@ class Deno(JavaScript):
         r"(?:ok|FAILED) \| (?P<passed>\d{1,9}) passed(?: \(.*\))? \| (?P<failed>\d{1,9}) failed(?: \(.*\))?"
         r"(?: \| .*)? \(.*\)"
     )
-
-    def recognise(self, part: Part, at: int) -> int | None:
-        return None
 
     def chosen(self, look: ProjectFiles) -> bool:
         return not find_test_tool(look) and bool({"deno.json", "deno.jsonc"} & look.files)

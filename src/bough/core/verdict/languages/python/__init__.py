@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
-from bough.core.verdict.language import Installation, Language, Missing, PlainProgram, ReadText, Spans, find_table_name
+from bough.core.verdict.language import Language, Missing, PlainProgram, ReadText, Wanted, find_table_name
 from bough.core.verdict.languages.python.expectations import falsify_python, has_no_assertion
-from bough.core.verdict.languages.python.interpreter import dump_code, make_interpreter_command
+from bough.core.verdict.languages.python.interpreter import MANIFESTS, dump_code, make_interpreter_command
 from bough.core.verdict.languages.python.plain import make_plain
 from bough.core.verdict.languages.python.pytest import Nox, Pytest, Tox
 from bough.core.verdict.languages.python.slips import repair_python
 from bough.core.verdict.languages.python.unittest import Django, Doctest, Unittest
 from bough.core.verdict.paths import find_suffix, list_parents, parent_folder
+from bough.core.verdict.texts import Read
 
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -28,7 +29,6 @@ _ALIASES: Mapping[str, str] = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "git": "gitpython",
-    "google": "google",
     "jose": "python-jose",
     "jwt": "pyjwt",
     "magic": "python-magic",
@@ -36,7 +36,6 @@ _ALIASES: Mapping[str, str] = {
     "openssl": "pyopenssl",
     "pil": "pillow",
     "pkg_resources": "setuptools",
-    "psycopg2": "psycopg2",
     "serial": "pyserial",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
@@ -50,7 +49,6 @@ _COMMON = frozenset(
 )
 """Packages that tests use and that no project uses as a module name: missing even where nothing declares them."""
 _NO_PLUGIN = r"unrecognized arguments:\s+--([\w-]+)|fixture '(\w+)' not found|(async) def functions are not natively"
-_MODULE_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 
 
 class Python(Language):
@@ -59,7 +57,7 @@ class Python(Language):
     test_names = r"^(?:test.*|.*_tests?|conftest)\.py$"
     rank = 0
     runners = (Django(), Unittest(), Pytest(), Doctest(), Tox(), Nox())
-    manifests = (*_MODULE_MANIFESTS[:3], "pytest.ini", "tox.ini", "noxfile.py", "requirements.txt")
+    manifests = (*MANIFESTS, "noxfile.py", "requirements.txt")
     dependency_files = (
         r"(^|/)(pyproject\.toml|setup\.(py|cfg)|tox\.(ini|toml)|noxfile\.py|Pipfile|environment\.ya?ml|uv\.lock|poetry\.lock"
         r"|[^/]*(requirements|constraints)[^/]*\.(txt|in)|requirements/[^/]*\.(txt|in))$"
@@ -98,8 +96,10 @@ class Python(Language):
         r"|(?:poetry|pdm|pipenv) install"
     )
 
-    def strip_comments(self, text: str) -> str:
-        return dump_code(text)
+    strip_comments = staticmethod(dump_code)
+    falsify = staticmethod(falsify_python)
+    asserts_nothing = staticmethod(has_no_assertion)
+    repair_slips = staticmethod(repair_python)
 
     def has_only_tests(self, text: str) -> bool:
         names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
@@ -128,18 +128,7 @@ class Python(Language):
         rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
         return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as in doctests
 
-    def falsify(self, text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-        return falsify_python(text, wanted, script)
-
-    def asserts_nothing(self, text: str, names: set[str]) -> bool:
-        return has_no_assertion(text, names)
-
-    def repair_slips(self, text: str, before: str, tests: str, failures: Collection[str]) -> tuple[str, list[str]]:
-        return repair_python(text, before, tests, failures)
-
-    def make_program(
-        self, path: str, text: str, wanted: Collection[str] | None, command: str, read: Callable[[str], str | None]
-    ) -> PlainProgram | None:
+    def make_program(self, path: str, text: str, wanted: Wanted, command: str, read: Read) -> PlainProgram | None:
         folders = [*reversed(list(list_parents(path)))]
         shared = [read(f"{folder}/conftest.py".lstrip("/")) or "" for folder in folders]
         made = make_plain(text, parent_folder(path), wanted, shared)
@@ -171,21 +160,17 @@ class Python(Language):
                 return path
         return "" if top in _COMMON else None
 
-    def explain_install(self, missing: Missing, place: Installation) -> str:
-        if not place.environment:
+    def explain_install(self, missing: Missing, environment: str, prefix: str) -> str:
+        if not environment:
             return (
                 "No virtual environment was found here: create one (`python3 -m venv .venv`, then `.venv/bin/pip "
                 f"install {missing.name}` and whatever else the project needs), or activate yours before you start "
                 "bough; `[workspace] setup` in bough.toml can create one for each checkout."
             )
-        python = f"{place.prefix}/bin/python"
-        return f"It is not in {place.environment}: install it there (`{python} -m pip install {missing.name}`)."
+        return f"It is not in {environment}: install it there (`{prefix}/bin/python -m pip install {missing.name}`)."
 
     def list_project_names(self, read: ReadText) -> Iterable[str]:
         names = (find_table_name(read("pyproject.toml"), table) for table in ("project", "tool.poetry"))
         yield from filter(None, names)
         if named := re.search(r"""^\s*name\s*=\s*["']?([\w.-]+)""", read("setup.cfg"), re.MULTILINE):
             yield named[1]
-
-
-LANGUAGE = Python()

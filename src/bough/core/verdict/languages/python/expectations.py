@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import accumulate
 
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.expectations import NUMBER, make_other_value
@@ -35,14 +36,16 @@ def falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, se
         elif name in wanted:
             bodies.append((name, node, node.body))
     for name, function, body in bodies:
-        values = _find_bindings(function, body)
-        expected = list(_find_expected(body))
+        values, reached = _find_bindings(function, body), list(_list_reached(body))
+        expected = [value for node in reached for value in _find_expected(node)]
         # All values of one test at once: one wrong expectation is enough to make it fail.
         # Of a script, only the last: an earlier one would end it.
-        for value in expected[-1:] if function is None else expected:
-            if made := list(_falsify_value(value, values, place)):
-                changes += made
-                done.add(name)
+        wanting = expected[-1:] if function is None else expected
+        made = [change for value in wanting for change in _falsify_value(value, values, place)]
+        if not made and function is not None:  # It says no value: then it has to demand the opposite.
+            made = [change for node in reached for change in _deny(node, place)]
+        changes += made
+        done |= {name} if made else set()
     return changes, done
 
 
@@ -77,46 +80,68 @@ class NodePlaces:
     def __init__(self, text: str) -> None:
         self.text = text
         self._lines = text.splitlines(keepends=True) or [""]
-        self._starts = [0]
-        for line in self._lines:
-            self._starts.append(self._starts[-1] + len(line))
+        self._starts = [0, *accumulate(map(len, self._lines))]
 
     def span(self, node: ast.expr) -> tuple[int, int]:
         return self.find_offset(node.lineno, node.col_offset), self.find_offset(
             node.end_lineno or 0, node.end_col_offset or 0
         )
 
+    def wrap(self, node: ast.expr, before: str, after: str) -> Spans:
+        start, end = self.span(node)
+        return [(start, start, before), (end, end, after)]
+
     def find_offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
 
 
-def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
-    """What something must equal, in statements that are certain to be reached."""
+def _list_reached(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that are certain to be reached."""
     for node in body:
         if isinstance(node, ast.Return | ast.Raise):
             return
-        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
-            "raises|suppress|Raises|warns", _unparse_contexts(node)
-        ):
-            yield from _find_expected(node.body)
-        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            if len(node.test.ops) == 1 and isinstance(node.test.ops[0], ast.Eq | ast.Is | ast.In):
-                yield from _choose_value_side(node.test.left, node.test.comparators[0])
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value
-            if (
-                isinstance(call.func, ast.Attribute)
-                and call.func.attr in _EQUAL
-                and len(call.args) == 2
-                and not call.keywords
-            ):
-                yield from _choose_value_side(call.args[0], call.args[1])
+        yield node
+        if isinstance(node, ast.With | ast.AsyncWith):
+            contexts = " ".join(ast.unparse(item.context_expr) for item in node.items)
+            yield from _list_reached(node.body if not re.search("raises|suppress|Raises|warns", contexts) else [])
         if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             return
 
 
-def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
-    return " ".join(ast.unparse(item.context_expr) for item in node.items)
+def _find_expected(node: ast.stmt) -> Iterator[ast.expr]:
+    """What something must equal in a statement."""
+    match node:
+        case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.In()], comparators=[right])):
+            yield from _choose_value_side(left, right)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[left, right], keywords=others)):
+            if name in _EQUAL and all(one.arg == "msg" for one in others):
+                yield from _choose_value_side(left, right)
+
+
+_OPPOSITES = {
+    "assertTrue": ("not (", ")"),
+    "assertFalse": ("not (", ")"),
+    "assertIsNone": ("(", ",)"),
+    "assertIsNotNone": ("[", "] and None"),
+}
+_RAISES = frozenset(("raises", "assertRaises", "assertRaisesRegex"))
+
+
+def _deny(node: ast.stmt, place: NodePlaces) -> Spans:
+    """The changes that make a statement demand what cannot be: another value, the opposite, an unknown exception."""
+    match node:
+        case ast.Assert(test=ast.Compare(ops=[ast.Eq() | ast.Is() | ast.In()], comparators=[right])):
+            return place.wrap(right, f"({NUMBER}, ", ")")
+        case ast.Assert(test=test):
+            return place.wrap(test, "not (", ")")
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[_, right, *_])) if name in _EQUAL:
+            return place.wrap(right, f"({NUMBER}, ", ")")
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name), args=[said, *_])) if name in _OPPOSITES:
+            return place.wrap(said, *_OPPOSITES[name])
+        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=function, args=[error, *_]))]):
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            return [(*place.span(error), "type('Other', (Exception,), {})")] if name in _RAISES else []
+    return []
 
 
 def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:

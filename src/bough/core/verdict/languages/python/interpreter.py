@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from typing import ClassVar
 
 from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.textual.python_source import parse_python
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles
+from bough.core.verdict.runner import Runner
 
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 PATH_PYTHON = "python3"
@@ -48,10 +50,15 @@ def find_interpreter(look: ProjectFiles) -> str:
     return PATH_PYTHON
 
 
-def add_sources(command: str, look: ProjectFiles) -> str:
-    """The command of a project whose own sources are not on the module path."""
-    sources = any(path.startswith("src/") for path in look)
-    return f'PYTHONPATH="$PWD/src:$PYTHONPATH" {command}' if sources else command
+class PythonRunner(Runner):
+    """A runner of tests in Python files."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".py",)
+    manifests = MANIFESTS
+
+    def outside(self, command: str, look: ProjectFiles) -> str:
+        sources = any(path.startswith("src/") for path in look)  # They are not on the module path.
+        return f'PYTHONPATH="$PWD/src:$PYTHONPATH" {command}' if sources else command
 
 
 def make_interpreter_command(command: str) -> str:
@@ -96,9 +103,9 @@ class _Bare(ast.NodeTransformer):
         super().generic_visit(node)
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [each for each in body if not _is_text(each)] or [ast.Pass()]  # type: ignore[attr-defined]
+            node.body = [each for each in body if not is_text(each)] or [ast.Pass()]  # type: ignore[attr-defined]
         return node
 
 
-def _is_text(node: ast.stmt) -> bool:
+def is_text(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -377,22 +377,18 @@ class _Plain(ast.NodeTransformer):
         body: list[ast.stmt] = []
         for each in node.body:
             if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test"):
-                body += self._take_test(each)
+                if self._wants(each.name) and isinstance(each, ast.FunctionDef):  # One that this program can call.
+                    self.calls.append(f"({each.name!r}, lambda: _run(part_{len(self.calls)}))")
+                    each.name = f"part_{len(self.calls) - 1}"
+                    body.append(self.visit(each))
             elif isinstance(each, ast.ClassDef) and any(_list_tests(each)):
-                body += self._take_class(each)
+                body.append(self._take_class(each))
             else:
                 body.append(self.visit(each))
         node.body = body
         return node
 
-    def _take_test(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.stmt]:
-        """One that this program can call, under another name."""
-        if self._wants(node.name) and isinstance(node, ast.FunctionDef):
-            self.calls.append(f"({node.name!r}, lambda: _run(part_{len(self.calls)}))")
-            node.name = f"part_{len(self.calls) - 1}"
-            yield self.visit(node)
-
-    def _take_class(self, node: ast.ClassDef) -> Iterator[ast.stmt]:
+    def _take_class(self, node: ast.ClassDef) -> ast.stmt:
         known, node.name = node.name, f"Part_{len(self.calls)}"
         node.bases = [base for base in node.bases if ast.unparse(base) != "object"] or [parse_expression("_Case")]
         for method in _list_tests(node):
@@ -400,7 +396,8 @@ class _Plain(ast.NodeTransformer):
             if self._wants(f"{known}.{method.name}"):
                 self.calls.append(f"({f'{known}.{method.name}'!r}, lambda: _run_one({node.name}, {part!r}))")
             method.name = part
-        yield self.visit(node)
+        made: ast.stmt = self.visit(node)
+        return made
 
 
 def _list_tests(node: ast.ClassDef) -> Iterator[ast.FunctionDef]:

@@ -14,25 +14,15 @@ from bough.core.shell_syntax import Part, get_program_name, insert_arguments, sp
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.junit import make_plain_id, read_junit
 from bough.core.verdict.languages.python.interpreter import (
-    MANIFESTS,
     PATH_PYTHON,
-    add_sources,
+    PythonRunner,
     find_interpreter,
     find_module_word,
     list_python_tests,
 )
 from bough.core.verdict.paths import last_segment
 from bough.core.verdict.project_files import ProjectFiles
-from bough.core.verdict.runner import (
-    ClosingLine,
-    Progress,
-    ProjectCommand,
-    Runner,
-    choose_worst,
-    find_last_lines,
-    join_options,
-    sum_numbers,
-)
+from bough.core.verdict.runner import Progress, ProjectCommand, Runner, join_options
 
 _MINORS = range(20, 7, -1)
 """The minor versions of Python 3 that are looked for, the newest first."""
@@ -119,11 +109,6 @@ _VALUED = frozenset(
     --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
     --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
 )
-_CLOSING = (
-    r"(?:=+ )?(no tests ran|(?:\d{1,9} (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|reruns?"
-    r"|subtests passed|subtests failed|subtests skipped)(?:, )?)+)"
-    r" in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
-)
 _FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
 _DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
 _DEPENDENCIES = (
@@ -132,12 +117,10 @@ _DEPENDENCIES = (
 )
 
 
-class Pytest(Runner):
+class Pytest(PythonRunner):
     name = "pytest"
     settings = r"\.?pytest\.(ini|toml)|conftest\.py"
     sections = (("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
-    suffixes = (".py",)
-    manifests = MANIFESTS
     runs_tests_of = ("unittest",)
     always_reports = True
     leaves = ".cache/v/cache/nodeids"
@@ -146,6 +129,11 @@ class Pytest(Runner):
         r"(?:=\S+| (?=[^-])[\w.:/]+\.(?:xml|html)\b)?| -n ?(?:auto|logical|\d+)| -[vqsxr]\w*(?= )"
     )
     unique_ids = r"[^:]*\.py(::|$)"
+    nameable = f"^{unique_ids}"
+    closes = (
+        r"(?:=+ )?(?P<counts>no tests ran|(?:\d{1,9} (?:(?:subtests )?(?:passed|failed|skipped)|errors?|xfailed|xpassed"
+        r"|deselected|warnings?|reruns?)(?:, )?)+) in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
+    )
     by_environment = True
     refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
     steps = (
@@ -159,6 +147,7 @@ class Pytest(Runner):
     probe_how = "Functions `test_…` with plain `assert`s; `pytest.raises` for errors."
     probe_case = r"(?:async )?def (test\w*)\("
     probe_hint = r"\bpy(thon|test)"
+    probe_lines = r"(?m)^(?:(?P<passed>PASSED)|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (?P<test>\S+?\.py)(?:::|\s|$)"
     probe_broken = (2, 3, 4, 5)
     no_test = r"SyntaxError|IndentationError|no tests ran|fixture '\w+' not found"
 
@@ -174,9 +163,6 @@ class Pytest(Runner):
         stops = self.place(command) and re.search(_STOPS_EARLY, command)
         return (self.append(command, "--maxfail=0") or command) if stops else command, made
 
-    def can_name(self, id: str) -> bool:
-        return bool(re.match(self.unique_ids, id))
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         found = self.place(command)
         if found is None:
@@ -191,16 +177,6 @@ class Pytest(Runner):
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
         return read_junit(report, root, _make_id, self.unique_ids)
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for at, line in find_last_lines(lines):
-            if match := re.fullmatch(_CLOSING, line.strip()):
-                counts = re.sub(r"\d+ subtests passed", "", match[1])
-                failed = sum_numbers(counts, "failed", "errors?", "subtests failed")
-                skipped = sum_numbers(counts, "skipped", "xfailed", "subtests skipped")
-                found.append(ClosingLine(at, sum_numbers(counts, "passed", "xpassed"), failed, skipped))
-        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """The tests that failed, from the short summary that ends the output."""
@@ -232,22 +208,12 @@ class Pytest(Runner):
     def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{find_interpreter(look)} -m pytest {quote(f'{path}::{test}' if test else path)}"
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        return add_sources(command, look)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         return self.narrow(command, [path]) or f"python3 -m pytest -q {quote(path)}"
 
     def probe_together(self, paths: Sequence[str], command: str) -> str:
         narrowed = self.narrow(command, paths)
         return f"{narrowed} -rA" if narrowed else ""
-
-    def find_passed(self, output: str) -> set[str]:
-        said: dict[str, set[str]] = {}
-        lines = r"(?m)^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) (\S+?\.py)(?:::|\s|$)"
-        for outcome, path in re.findall(lines, output):
-            said.setdefault(path, set()).add(outcome)
-        return {path for path, outcomes in said.items() if outcomes == {"PASSED"}}
 
 
 def find_pytest_sign(look: ProjectFiles) -> str:
@@ -289,24 +255,21 @@ def _selects(word: str, before: str) -> bool:
 
 
 def _make_id(file: str, group: str, name: str) -> str:
-    if not (file.endswith(".py") or (not file and _is_dotted(group or name))):
+    # pytest writes a module and its classes as `tests.test_a.TestX`.
+    dotted = re.fullmatch(r"[\w-]+(\.[\w-]+)*", group or name) and _find_module_end((group or name).split("."))
+    if not (file.endswith(".py") or (not file and dotted)):
         return make_plain_id(file, group, name)
-    dotted = file.removesuffix(".py").replace("/", ".")
+    module = file.removesuffix(".py").replace("/", ".")
     if not group:  # A file that could not be collected: its name is in the test's place.
         return file or name.replace(".", "/") + ".py"
-    if file and (group == dotted or group.startswith(f"{dotted}.")):
-        classes = group[len(dotted) + 1 :].split(".")
+    if file and (group == module or group.startswith(f"{module}.")):
+        classes = group[len(module) + 1 :].split(".")
     else:
         # No file, or that of a base class in another module, from which the test was inherited.
         segments = group.split(".")
         end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]
     return "::".join([file, *filter(None, classes), name])
-
-
-def _is_dotted(text: str) -> bool:
-    """Whether this is how pytest writes a module and its classes: `tests.test_a.TestX`."""
-    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _find_module_end(text.split(".")) > 0
 
 
 def _find_module_end(segments: list[str]) -> int:

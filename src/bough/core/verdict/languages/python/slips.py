@@ -23,6 +23,7 @@ from bough.core.textual.python_source import parse_python
 from bough.core.verdict.expectations import apply_changes
 from bough.core.verdict.language import Spans
 from bough.core.verdict.languages.python.expectations import NodePlaces
+from bough.core.verdict.languages.python.interpreter import is_text
 
 _PROVIDED = {
     name: module
@@ -128,17 +129,14 @@ def _is_module(name: str, tree: ast.Module) -> bool:
 
 def _find_top(tree: ast.Module, place: NodePlaces) -> int:
     """Where statements may be added: below the docstring and what has to come first."""
-    first = next((node for node in tree.body if not _is_heading(node)), None)
+    first = next(
+        (n for n in tree.body if not is_text(n) and not (isinstance(n, ast.ImportFrom) and n.module == "__future__")),
+        None,
+    )
     if first is None:
         return len(place.text)
     line = min([first.lineno, *(each.lineno for each in getattr(first, "decorator_list", ()))])
     return place.find_offset(line, 0)
-
-
-def _is_heading(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ImportFrom):
-        return node.module == "__future__"
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 # ── methods hidden by attributes ────────────────────────────────────────────────────────────────────────────────

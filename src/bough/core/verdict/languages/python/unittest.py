@@ -6,16 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from shlex import quote
-from typing import ClassVar
 
 from bough.core.acceptance.verdict import Case, CaseOutcome
 from bough.core.shell_syntax import Part, get_program_name, get_word
 from bough.core.verdict.check_run import make_case
 from bough.core.verdict.languages.python.interpreter import (
-    MANIFESTS,
-    add_sources,
+    PythonRunner,
     find_interpreter,
     find_module_word,
     list_python_tests,
@@ -23,23 +20,18 @@ from bough.core.verdict.languages.python.interpreter import (
 from bough.core.verdict.languages.python.pytest import find_pytest_sign
 from bough.core.verdict.paths import last_segment, list_parents, parent_folder
 from bough.core.verdict.project_files import ProjectFiles, run_in_folder
-from bough.core.verdict.runner import (
-    MOST_LINES,
-    ClosingLine,
-    ProjectCommand,
-    Runner,
-    choose_worst,
-    find_last_lines,
-)
+from bough.core.verdict.runner import MOST_LINES, ProjectCommand, Runner
 
 _MOST_READ = 300
 """Files that are read to learn which framework a project's tests use."""
-_RAN = r"Ran (\d{1,9}) tests? in [\d.]+s"
-_END = r"(OK|FAILED|NO TESTS RAN)(?: \(((?:[a-z ]+=\d{1,9}(?:, )?)+)\))?"
 _TEST = r"(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)"
 _ENDING = r"(?:.* \.\.\. )?(ok|FAIL|ERROR|skipped ['\"].*['\"]|expected failure|unexpected success)"
-_BLOCK = r"(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\)(.*)|Failure: (\w+ \(.*\)))"
-"""The second form is nose's, of what it could not load."""
+_BLOCK = (
+    r"(?m)^={70}\n(FAIL|ERROR|UNEXPECTED SUCCESS): (?:(\w[\w./-]*) \(([\w.<>/-]+)\).*|Failure: (\w+ \(.*\)))"
+    r"(?:\n(?![=-]{70}$).*)?(?:\n-{70})?((?:\n(?!={70}$|-{70}$).*)*)"
+)
+"""A failure: its title, perhaps the first line of the test's docstring, and the trace between rules. The second form of
+a title is nose's, of what it could not load."""
 _LOADERS = r"unittest\.loader\._FailedTest|nose2\.loader\.\w+Failure"
 _FIXTURES = ("setUpClass", "tearDownClass", "setUpModule", "tearDownModule")
 _OUTCOMES: dict[str, CaseOutcome] = {
@@ -52,14 +44,18 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 }
 
 
-class Unittest(Runner):
+class Unittest(PythonRunner):
     name = "unittest"
     report_flag = "-v"
-    suffixes: ClassVar[tuple[str, ...]] = (".py",)
-    manifests = MANIFESTS
+    nameable = ""
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)
     bad = frozenset({"FAIL", "ERROR", "unexpected success"})
     summary = r"={70}"
+    closes = (
+        r"Ran (?P<total>\d{1,9}) tests? in [\d.]+s\n(?:OK|NO TESTS RAN|(?P<least>FAILED))(?: \((?:(?:"
+        r"failures=(?P<failed>\d{1,9})|errors=(?P<failed2>\d{1,9})|unexpected successes=(?P<failed3>\d{1,9})"
+        r"|skipped=(?P<skipped>\d{1,9})|expected failures=(?P<skipped2>\d{1,9})|[a-z ]+=\d{1,9})(?:, )?)+\))?"
+    )
     placeholder = (
         r"(?:.*[./])?([^./]+): (?:ModuleNotFound|Import|Attribute)Error: .*(?:No module named|has no attribute)"
         r" '(?:[^']*[./])?\1'|\w+ \((?:No module named|.*has no attribute) '(?:[^']*\.)?(?i:test\w*|\w+tests?)'\): "
@@ -67,6 +63,7 @@ class Unittest(Runner):
     probe_path = "{at}test_probe_{name}.py"
     probe_how = "One `unittest.TestCase` with `test_…` methods; `self.assertRaises` for errors."
     probe_case = r"    (?:async )?def (test\w*)\("
+    probe_lines = r"(?m)^\w+ \((?P<test>[\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (?:(?P<passed>ok\b)|\w)"
     probe_broken = (5,)
     no_test = r"SyntaxError|IndentationError|NO TESTS RAN|Ran 0 tests|unittest\.loader\._FailedTest"
 
@@ -74,23 +71,8 @@ class Unittest(Runner):
         end = find_module_word(part, at, "unittest")
         return end if end is None else end + (get_word(part, end + 1) == "discover")
 
-    def can_name(self, id: str) -> bool:
-        return True
-
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        found = []
-        for (at, end), (_, ran) in pairwise(find_last_lines(lines)):
-            counts, word = re.fullmatch(_RAN, ran.strip()), re.fullmatch(_END, end.strip())
-            if counts and word:
-                by_kind = {k: int(n) for k, n in re.findall(r"([a-z ]+?)=(\d+)", (word[2] or "").replace(", ", ","))}
-                failed = sum(by_kind.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
-                skipped = by_kind.get("skipped", 0) + by_kind.get("expected failures", 0)
-                failed = max(failed, int(word[1] == "FAILED"))
-                found.append(ClosingLine(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
-        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """The lines of -v show which tests there were, the blocks below them which failed, and how."""
@@ -107,11 +89,15 @@ class Unittest(Runner):
             if ending and current:
                 outcomes[current] = _OUTCOMES.get(ending[1], "skipped")
                 current = ""
-        bad = _read_blocks(lines[blocks:])
-        outcomes.update({name: outcome for name, (outcome, _) in bad.items()})
+        traces: dict[str, list[str]] = {}
+        for found in re.finditer(_BLOCK, "\n".join(lines[blocks:])):
+            # Several sub-tests of one test may have failed; the first is reported.
+            name = _make_id(found[2], found[3]) if found[2] else found[4]
+            traces.setdefault(name, found[5].split("\n")[1 : MOST_LINES * 3])
+            outcomes[name] = _OUTCOMES[found[1]]
         cases = []
         for name, outcome in outcomes.items():
-            trace = bad[name][1] if name in bad else []
+            trace = traces.get(name, [])
             # `ValueError: x`: the last unindented line that names an error.
             named = [
                 line
@@ -144,9 +130,6 @@ class Unittest(Runner):
             f"{find_interpreter(look)} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
         )
 
-    def outside(self, command: str, look: ProjectFiles) -> str:
-        return add_sources(command, look)
-
     def probe(self, path: str, command: str, case: str = "") -> str:
         python = re.search(r"(?:^|\s|/)(\S*python[\d.]*)(?=\s)", command)
         return f"{python[1] if python else 'python3'} -m unittest -v {quote(path)}"
@@ -155,10 +138,7 @@ class Unittest(Runner):
         return f"{self.probe(paths[0], command)} {' '.join(map(quote, paths[1:]))}"
 
     def find_passed(self, output: str) -> set[str]:
-        said: dict[str, set[str]] = {}
-        for module, outcome in re.findall(r"(?m)^\w+ \(([\w.]+?)\.\w+(?:\.test\w*)?\) \.\.\. (\w+)", output):
-            said.setdefault(f"{module.replace('.', '/')}.py", set()).add(outcome)
-        return {path for path, outcomes in said.items() if outcomes == {"ok"}}
+        return {f"{module.replace('.', '/')}.py" for module in super().find_passed(output)}
 
 
 def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
@@ -192,24 +172,6 @@ def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
 def _is_package(look: ProjectFiles, folder: str) -> bool:
     """Whether each folder on the way down is a package."""
     return all(not each or f"{each}/__init__.py" in look.files for each in (folder, *list_parents(folder)))
-
-
-def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
-    found: dict[str, tuple[CaseOutcome, list[str]]] = {}
-    current: list[str] | None = None
-    for at, line in enumerate(lines):
-        block = re.fullmatch(_BLOCK, line)
-        if line in ("=" * 70, "-" * 70):
-            # The rule under a block's title belongs to it; one before `Ran 3 tests` ends the last block.
-            current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
-        elif block and at and lines[at - 1] == "=" * 70:
-            # Several sub-tests of one test may have failed; the first is reported.
-            name = _make_id(block[2], block[3]) if block[2] else block[5]
-            current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
-            current = current if not current else []
-        elif current is not None and len(current) < MOST_LINES * 3:
-            current.append(line)
-    return found
 
 
 def _make_id(name: str, dotted: str) -> str:
@@ -260,17 +222,12 @@ _MOST_EXAMPLES = 100
 
 class Doctest(Runner):
     name = "doctest"
+    # For each file that it is given.
+    closes = r"(?P<passed>\d{1,9}) passed(?: and (?P<failed>\d{1,9}) failed)?\."
+    in_parts = True
 
     def recognise(self, part: Part, at: int) -> int | None:
         return find_module_word(part, at, "doctest")
-
-    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
-        """One pair of lines for each file: `3 passed.` or `2 passed and 1 failed.`"""
-        end = r"(\d{1,9}) passed(?: and (\d{1,9}) failed)?\."
-        found = [(at, m) for at, line in enumerate(lines) if (m := re.fullmatch(end, line.strip()))]
-        if not found:
-            return None
-        return ClosingLine(found[-1][0], sum(int(m[1]) for _, m in found), sum(int(m[2] or 0) for _, m in found))
 
     def projects(self, look: ProjectFiles) -> Iterable[ProjectCommand]:
         if list_python_tests(look):
