@@ -10,8 +10,8 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.tree.task import Task
 from bough.testing import ScriptedModel, call, say
+from bough.views.details import Point
 from tests.engine.workflow_runs import (
     NOBODY,
     Script,
@@ -590,6 +590,6 @@ def test_a_run_can_be_rewound(project: Path, task: str, to: int) -> None:
     assert again.outcome.spend.rounds > 5, "what it cost still counts"
 
 
-async def taken_back(folder: Path, task: str, to: int) -> Task:
+async def taken_back(folder: Path, task: str, to: int) -> Point:
     async with app.open_session(folder) as session:
         return await session.rewind(await session.find(None), to, task)

@@ -23,12 +23,12 @@ from bough.interfaces.terminal.output import STYLES, TerminalOutput, format_line
 from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
 from bough.interfaces.terminal.run_tree import ICONS, render_heading, render_runs, render_table
 from bough.views import telling
+from bough.views.details import point_of
 from bough.views.event_lines import NEWS, Teller
 from bough.views.formatting import count_cells
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView, view_run
 from bough.views.task_rows import list_rows
-from bough.views.task_view import describe_point
 from bough.views.vocabulary import ROLES, STATUS_WORDS, describe_verdict, list_shortcomings
 from tests.golden.test_golden import GOLDEN, records
 from tests.interfaces.journals import started, task_events
@@ -179,7 +179,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [describe_point(point) for point in list_points(GOAL, records)] == [
+    assert [point_of(point).words for point in list_points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",

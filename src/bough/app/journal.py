@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bough.core.acceptance.evidence_table import Proof, Table
     from bough.core.journal.run_fold import Run
     from bough.core.tree.task import Task
+    from bough.views.details import Point, TaskDetail
 
 
 class Journal(Struct, frozen=True):
@@ -89,10 +90,9 @@ class Journal(Struct, frozen=True):
 
         return fold_run(name, await self.store.read(name, RUN))
 
-    async def task(self, name: str, task: str = GOAL, *, begun: bool = True) -> Task:
-        """A task in full. `begun`: one that has not begun is an error."""
+    async def task(self, name: str, task: str = GOAL) -> Task:
         records = await self.store.read(name, task)
-        if begun and not records:
+        if not records:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
         from bough.core.journal.task_fold import fold_task
 
@@ -159,11 +159,19 @@ class Journal(Struct, frozen=True):
         old = {*proof.verdict.fixed}
         return tuple(id for id in passed if id not in old and id.startswith(stems))
 
-    async def points(self, name: str, task: str = GOAL) -> list[Task]:
+    async def points(self, name: str, task: str = GOAL) -> list[Point]:
         """The points that the task can be rewound to, oldest first: the ends of its rounds and of its steps."""
         from bough.core.journal.task_fold import list_points
+        from bough.views.details import point_of
 
-        return list_points(task, await self.store.read(name, task))
+        return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
+
+    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
+        """One task, even one that has not started."""
+        from bough.core.journal.task_fold import fold_task
+        from bough.views.details import detail_of
+
+        return detail_of(fold_task(task, await self.store.read(name, task)))
 
 
 @asynccontextmanager

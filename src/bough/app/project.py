@@ -30,6 +30,7 @@ from bough.core.journal.run_fold import Run, plan_rewind
 from bough.core.journal.task_fold import list_points
 from bough.core.tree.task import Task
 from bough.ports import Claim
+from bough.views.details import Point, point_of
 
 
 class Project(Journal, frozen=True):
@@ -83,7 +84,7 @@ class Project(Journal, frozen=True):
             if name not in taken:
                 return name
 
-    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Task:
+    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
         """Rewind the run to a point of one of its tasks (0: before its first round or step): every task is as it was at
         that moment. Later events stay in the journal and no longer count, except for their cost. What the person has to
         `say` goes to a fresh agent, which takes over that task."""
@@ -106,7 +107,7 @@ class Project(Journal, frozen=True):
                 async with self.hold_task(name, task) as (held, now):
                     await self.store.append(held, [e.PersonAnswered("", say.strip(), find_person())], now.version)
 
-        return await self.task(name, task)
+        return point_of(await self.task(name, task))
 
     async def finish_rewind(self, name: str) -> None:
         """Apply the run's last event if it is a rewind, or the rest of one that a crash cut off. The run must be

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -13,14 +13,10 @@ from bough.core import events as e
 from bough.core.acceptance.verdict import Verdict
 from bough.core.budget.limits import Limits, Spend
 from bough.core.ladder.escalation import Trouble
-from bough.core.messages import Call, Replied, Usage
+from bough.core.messages import Call, Usage
 from bough.core.planning.plan import Step, describe_command
 from bough.core.tree.task_state import State
-from bough.views.formatting import first_line, one_line
-from bough.views.vocabulary import RUNGS_UNDER_WAY, describe_state
-
-if TYPE_CHECKING:
-    from bough.core.tree.task import Task
+from bough.views.vocabulary import RUNGS_UNDER_WAY
 
 
 class TaskView(Struct):
@@ -291,21 +287,3 @@ def describe_call(call: Call) -> str:
         return call.name
     words = next((value for name in TELLING if isinstance(value := arguments.get(name), str) and value), "")
     return f"{call.name} {words}".rstrip()
-
-
-def describe_point(task: Task) -> str:
-    """What happened last to a task that can be rewound to here."""
-    if task.attempt is None and task.plan.steps:
-        settled = [*task.children.settled.values()]
-        return (
-            f"its step {settled[-1].child} is {describe_state(settled[-1].state)}"
-            if settled
-            else "before its first step"
-        )
-    messages = task.attempt.messages if task.attempt else ()
-    places = range(len(messages) - 1, -1, -1)
-    replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
-    if replied is None:
-        return "before its first round"
-    calls = ", ".join(one_line(describe_call(call)) for call in replied.calls)
-    return calls or f"says: {first_line(replied.text)}"

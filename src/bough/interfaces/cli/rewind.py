@@ -18,7 +18,7 @@ from bough.interfaces.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from bough.core.tree.task import Task
+    from bough.views.details import Point
 
 
 @bough_command(
@@ -47,7 +47,6 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
         raise click.UsageError("--say needs --to POINT: `bough rewind` lists the points")
     from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.views.task_view import describe_point
 
     async with open_session(folder) as opened:
         name, path = await opened.find_task(run, task)
@@ -55,20 +54,19 @@ async def command(run: str | None, task: str | None, folder: Path, to: int | Non
             _print_points(name, path, await opened.points(name, path or GOAL), as_json)
             return
         rewound = await opened.rewind(name, to, path or GOAL, say)
-    where = f"point {to} of {path or GOAL}: {describe_point(rewound)}"
+    where = f"point {to} of {path or GOAL}: {rewound.words}"
     said = f"Rewound {name} to {where}. `bough resume {name}` continues from there."
     print_result(as_json, said, run=name, task=path or GOAL, round=to, tree=rewound.tree)
 
 
-def _print_points(name: str, path: str | None, points: list[Task], as_json: bool) -> None:
+def _print_points(name: str, path: str | None, points: list[Point], as_json: bool) -> None:
     from bough.core.ids import GOAL
     from bough.interfaces.terminal.output import make_output
     from bough.views.formatting import format_clock, pad
-    from bough.views.task_view import describe_point
 
     if as_json:
         listed: list[dict[str, Any]] = [
-            {"round": number, "happened": describe_point(point), "tree": point.tree, "at": point.at}
+            {"round": number, "happened": point.words, "tree": point.tree, "at": point.at}
             for number, point in enumerate(points)
         ]
         print_json({"run": name, "task": path or GOAL, "points": listed})
@@ -78,10 +76,10 @@ def _print_points(name: str, path: str | None, points: list[Task], as_json: bool
         page.paragraph(text=f"{name} has not started: nothing to rewind.")
         return
     room = len(str(len(points) - 1))
-    word = "point" if any(point.plan.steps for point in points) else "round"
+    word = "point" if any(point.has_steps for point in points) else "round"
     for number, point in enumerate(points):
         when = f"  {format_clock(point.at)}  {point.tree[:10]}  "
-        page.line((f"{word} {pad(str(number), room, right=True)}", "bold"), (when, "dim"), describe_point(point))
+        page.line((f"{word} {pad(str(number), room, right=True)}", "bold"), (when, "dim"), point.words)
     page.line("")
     target = f"{name} {path}" if path else name
     page.paragraph(text=f"`bough rewind {target} --to POINT` rewinds the run to that moment.")

@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 
 from bough.core.acceptance.evidence_table import Table
-from bough.core.tree.task import Task
+from bough.core.acceptance.verdict import Verdict
 from bough.interfaces.terminal.evidence import render_closing, render_evidence
 from bough.interfaces.terminal.output import Span, TerminalOutput
 from bough.interfaces.terminal.parts import print_advice, print_changes, print_report
 from bough.interfaces.terminal.run_tree import ICONS, render_heading
 from bough.interfaces.terminal.run_tree import render_table as tree_table
 from bough.ports import FileChange
+from bough.views.details import TaskDetail
 from bough.views.formatting import first_sentence, one_line, pad, pluralize
 from bough.views.next_steps import list_next_steps
 from bough.views.run_view import RunView
@@ -40,21 +41,21 @@ def print_status(
     status: str,
     holder: str | None,
     drawn: Sequence[TaskRow],
-    task: Task,
+    detail: TaskDetail,
     changes: Sequence[FileChange],
     table: Table | None = None,
 ) -> None:
     page.lines(render_heading(run, status, time.time() if holder else None))
     page.line("")
-    _print_state(page, drawn, holder, task)
-    _print_verdict(page, task)
-    if task.acceptance.claim:
-        _print_fact(page, "claim", (one_line(task.acceptance.claim), "dim"))
+    _print_state(page, drawn, holder, detail.halted)
+    _print_verdict(page, detail.verdict, detail.command)
+    if detail.claim:
+        _print_fact(page, "claim", (one_line(detail.claim), "dim"))
     _print_fact(
         page, "files", pluralize(len(changes), "file") + " changed so far" if changes else "none changed so far"
     )
     print_changes(page, changes, indent=LABEL)
-    for number, note in enumerate(task.talk.notes):
+    for number, note in enumerate(detail.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     if len(drawn) > 1:
@@ -78,7 +79,7 @@ def print_status(
     page.lines(render_closing(table) if table is not None and status in OVER else ())
 
 
-def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, found: Task) -> None:
+def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:
     row, progress = drawn[0], describe_progress(drawn)
     task = row.task
     style = STATE_STYLES.get(task.state, "")
@@ -87,7 +88,7 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
     why = f": {one_line(task.why)}" if task.why else ""
     _print_fact(page, "state", (f"{ICONS[task.state]} {describe_state(task.state)}", style), why)
     if task.halted:
-        words = f"{describe_status(task.halted)}: {found.halt.message if found.halt else ''}"
+        words = f"{describe_status(task.halted)}: {message}"
         page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""
@@ -107,8 +108,7 @@ def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | N
         _print_fact(page, "doing", one_line(task.doing) or "between effects")
 
 
-def _print_verdict(page: TerminalOutput, task: Task) -> None:
-    verdict, command = task.acceptance.verdict, task.step.test_command
+def _print_verdict(page: TerminalOutput, verdict: Verdict | None, command: str) -> None:
     if verdict is None:
         _print_fact(page, "check", (f"has not run: {one_line(command)}" if command else "has not run", "dim"))
         return

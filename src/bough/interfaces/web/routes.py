@@ -29,7 +29,6 @@ from bough.interfaces.web import changes, event_pages, pages
 from bough.interfaces.web.actions import act, find_check
 from bough.interfaces.web.guard import Guard
 from bough.interfaces.web.live_run import Gone, LiveRun, LiveRuns
-from bough.views.task_view import describe_point
 
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
@@ -154,7 +153,7 @@ async def build_diff(asked: Query) -> Any:
 
 async def build_points(asked: Query) -> Any:
     found = await asked.live.journal.points(asked.live.view.name, asked.task)
-    return {"points": [{"at": point.at, "words": describe_point(point)} for point in found]}
+    return {"points": [{"at": point.at, "words": point.words} for point in found]}
 
 
 OF_RUN: Mapping[str, Callable[[Query], Any]] = {

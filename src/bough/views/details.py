@@ -1,0 +1,69 @@
+"""One task in detail, and the points it can be rewound to: what people see beyond its line in the tree."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core.acceptance.verdict import Verdict
+from bough.core.messages import Replied
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note
+from bough.views.formatting import first_line, one_line
+from bough.views.task_view import describe_call
+from bough.views.vocabulary import describe_state
+
+
+class TaskDetail(Struct, frozen=True):
+    path: str
+    base: str
+    tree: str
+    created: bool
+    verdict: Verdict | None
+    command: str
+    """Its own check, when it names one."""
+    claim: str | None
+    """What its agent says about its work."""
+    notes: tuple[Note, ...]
+    halted: str
+    """Why it is halted, in words; empty if it is not."""
+
+
+def detail_of(task: Task) -> TaskDetail:
+    return TaskDetail(
+        path=task.id,
+        base=task.base,
+        tree=task.tree,
+        created=task.created,
+        verdict=task.acceptance.verdict,
+        command=task.step.test_command or "",
+        claim=task.acceptance.claim,
+        notes=task.talk.notes,
+        halted=task.halt.message if task.halt else "",
+    )
+
+
+class Point(Struct, frozen=True):
+    """A task at the end of a round or of one of its steps."""
+
+    at: float
+    tree: str
+    has_steps: bool
+    words: str
+    """What happened last."""
+
+
+def point_of(task: Task) -> Point:
+    return Point(task.at, task.tree, bool(task.plan.steps), _describe_point(task))
+
+
+def _describe_point(task: Task) -> str:
+    if task.attempt is None and task.plan.steps:
+        last = next(reversed(task.children.settled.values()), None)
+        return f"its step {last.child} is {describe_state(last.state)}" if last else "before its first step"
+    messages = task.attempt.messages if task.attempt else ()
+    places = range(len(messages) - 1, -1, -1)
+    replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
+    if replied is None:
+        return "before its first round"
+    calls = ", ".join(one_line(describe_call(call)) for call in replied.calls)
+    return calls or f"says: {first_line(replied.text)}"
